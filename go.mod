@@ -2,8 +2,10 @@ module github.com/leastconn/grpc-leastconn
 
 go 1.26.0
 
+require github.com/stretchr/testify v1.12.1
+
 require (
-	github.com/stretchr/testify v1.12.1 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect

@@ -1,0 +1,54 @@
+package state_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// loaded returns a view of n ready members with the given weights and a ring
+// of held leases.
+func loaded(n, held int, weight func(int) uint32) (*state.View, []state.Lease) {
+	r := state.Open("").NewRoster("bench")
+	v := r.NewView(0)
+	eps := make([]state.Endpoint, n)
+	for i := range eps {
+		eps[i].Addrs = []string{fmt.Sprint(i)}
+	}
+	for i, m := range r.Update(nil, eps) {
+		v.Set(m, weight(i), i)
+	}
+	ring := make([]state.Lease, max(held, 1))
+	for i := range held {
+		ring[i], _, _ = v.Acquire()
+	}
+	return v, ring
+}
+
+// BenchmarkAcquire is the structure alone: one Acquire and one Release of the
+// lease that is out for longest.
+func BenchmarkAcquire(b *testing.B) {
+	weights := map[string]func(int) uint32{
+		"equal":    func(int) uint32 { return 1 },
+		"four":     func(i int) uint32 { return []uint32{1, 2, 3, 5}[i%4] },
+		"distinct": func(i int) uint32 { return uint32(i+1) << 10 },
+	}
+	for _, name := range []string{"equal", "four", "distinct"} {
+		for _, n := range []int{1, 10, 1000, 10000} {
+			for _, held := range []int{0, n / 2, 2 * n} {
+				b.Run(fmt.Sprintf("weights=%s/n=%d/held=%d", name, n, held), func(b *testing.B) {
+					v, ring := loaded(n, held, weights[name])
+					i := 0
+					for b.Loop() {
+						ring[i].Release()
+						ring[i], _, _ = v.Acquire()
+						if i++; i == len(ring) {
+							i = 0
+						}
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package state
+
+import "slices"
+
+// node is one endpoint's entry in a ledger. It lives while a roster lists it or
+// a lease of it is out. The ledger's mutex guards it.
+type node struct {
+	inFlight int64
+	members  []*Member  // at most one of each roster
+	one      [1]*Member // room for the only member that most nodes have
+	ledger   *Ledger
+	id       string   // explicit identity, "" without one
+	addrs    []string // sorted; what its members list, or what the last of them listed
+}
+
+func (l *Ledger) newNode() *node {
+	n := &node{ledger: l}
+	n.members = n.one[:0]
+	l.nodes[n] = struct{}{}
+	return n
+}
+
+// retire removes n once neither a member nor a lease needs it.
+func (l *Ledger) retire(n *node) {
+	if len(n.members) > 0 || n.inFlight > 0 {
+		return
+	}
+	n.setAddrs(nil)
+	if n.id != "" {
+		delete(l.byID, n.id)
+	}
+	delete(l.nodes, n)
+}
+
+// setInFlight changes the count and each view's order with it.
+func (n *node) setInFlight(count int64) {
+	n.inFlight = count
+	for _, m := range n.members {
+		if m.bucket != nil {
+			m.bucket.class.order.move(m, count)
+		}
+	}
+}
+
+// attach makes m a member of n, or takes up what m lists now.
+func (n *node) attach(m *Member) {
+	if m.node != n {
+		m.node = n
+		n.members = append(n.members, m)
+	}
+	if m.id != "" && n.id == "" && n.ledger.byID[m.id] == nil {
+		n.id = m.id
+		n.ledger.byID[n.id] = n
+	}
+	n.relist()
+}
+
+// detach ends m's membership.
+func (n *node) detach(m *Member) {
+	m.node = nil
+	i := slices.Index(n.members, m)
+	n.members = slices.Delete(n.members, i, i+1)
+	if len(n.members) > 0 {
+		n.relist()
+	}
+	n.ledger.retire(n)
+}
+
+// relist makes the node's addresses those that its members list.
+func (n *node) relist() {
+	if len(n.members) == 1 {
+		n.setAddrs(n.members[0].addrs)
+		return
+	}
+	var all []string
+	for _, m := range n.members {
+		all = append(all, m.addrs...)
+	}
+	slices.Sort(all)
+	n.setAddrs(slices.Compact(all))
+}
+
+// setAddrs replaces the sorted addresses and keeps the ledger's index in step.
+func (n *node) setAddrs(addrs []string) {
+	if slices.Equal(n.addrs, addrs) {
+		return
+	}
+	index := n.ledger.byAddr
+	for _, a := range n.addrs {
+		rest := index[a]
+		i := slices.Index(rest, n)
+		if rest = slices.Delete(rest, i, i+1); len(rest) > 0 {
+			index[a] = rest
+		} else {
+			delete(index, a)
+		}
+	}
+	for _, a := range addrs {
+		index[a] = append(index[a], n)
+	}
+	n.addrs = addrs
+}

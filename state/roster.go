@@ -1,0 +1,151 @@
+package state
+
+import "slices"
+
+// Endpoint is what a roster is told of an endpoint: the addresses under which
+// it is reached, at least one, in any order, and an explicit identity, if it
+// has one.
+type Endpoint struct {
+	ID    string
+	Addrs []string
+}
+
+// Roster is one balancer's list of endpoints: it finds each one's node, so that
+// the load of an endpoint is known again wherever it is listed. It must be
+// closed.
+type Roster struct {
+	ledger  *Ledger
+	name    string
+	members map[*Member]struct{} // guarded by the ledger's mutex, as is views
+	views   []*View
+}
+
+// Member is one endpoint of a roster. Its node is the endpoint's in the ledger;
+// while it is in a view, it stands in that view's order. The ledger's mutex
+// guards it.
+type Member struct {
+	// What a pick touches, one cache line.
+	node       *node   // nil once it has left
+	bucket     *bucket // its place in the view's order; nil while draining or not ready
+	prev, next *Member // in the bucket
+	stamp      uint64
+	value      any
+
+	view   *View // nil while it is not ready
+	index  int   // in the order's members
+	weight uint32
+	leaves bool // while an update is applied
+	roster *Roster
+	id     string
+	addrs  []string // sorted, each once
+}
+
+// NewRoster adds a roster to the ledger. The name is shown in snapshots.
+func (l *Ledger) NewRoster(name string) *Roster {
+	r := &Roster{ledger: l, name: name, members: map[*Member]struct{}{}}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rosters[r] = struct{}{}
+	return r
+}
+
+// Ledger returns the ledger that the roster is on.
+func (r *Roster) Ledger() *Ledger { return r.ledger }
+
+// Update changes the list. leave are the members whose endpoints are not listed
+// any more, or not as they were; join are the endpoints that are new or changed.
+// It returns the member of each of join: one of leave goes on as the member of
+// an endpoint that turns out to be its own, the others are gone and in no view.
+//
+// The node of an endpoint is, in this order:
+//
+//   - the one with its explicit id;
+//   - the one with the same addresses;
+//   - of those it shares an address with, the most loaded one;
+//   - a new one.
+//
+// A node that has another explicit id is never taken, and no two endpoints of a
+// roster get the same node; counts never merge.
+func (r *Roster) Update(leave []*Member, join []Endpoint) []*Member {
+	mu := r.ledger.mu
+	mu.Lock()
+	defer mu.Unlock()
+	if r.members == nil {
+		return make([]*Member, len(join))
+	}
+	for _, m := range leave {
+		m.leaves = m.node != nil
+	}
+	join = slices.Clone(join)
+	for i := range join {
+		join[i].Addrs = canonical(join[i].Addrs)
+	}
+	nodes := r.match(join)
+	joined := make([]*Member, len(join))
+	for i, e := range join {
+		joined[i] = r.seat(nodes[i], e)
+	}
+	for _, m := range leave {
+		if m.leaves {
+			r.drop(m)
+		}
+	}
+	return joined
+}
+
+// seat gives the endpoint its member on n, or on a new node when n is nil.
+func (r *Roster) seat(n *node, e Endpoint) *Member {
+	var m *Member
+	if n == nil {
+		n = r.ledger.newNode()
+	} else {
+		m = n.memberOf(r)
+	}
+	if m == nil {
+		m = &Member{roster: r}
+		r.members[m] = struct{}{}
+	}
+	m.leaves = false
+	m.id, m.addrs = e.ID, e.Addrs
+	n.attach(m)
+	return m
+}
+
+// memberOf returns r's member on n, or nil.
+func (n *node) memberOf(r *Roster) *Member {
+	for _, m := range n.members {
+		if m.roster == r {
+			return m
+		}
+	}
+	return nil
+}
+
+func (r *Roster) drop(m *Member) {
+	m.leaves = false
+	if m.view != nil {
+		m.view.remove(m)
+	}
+	delete(r.members, m)
+	m.node.detach(m)
+}
+
+// Close takes the roster's members and views away; live leases still land.
+// Closing twice changes nothing; a closed roster stays empty.
+func (r *Roster) Close() {
+	mu := r.ledger.mu
+	mu.Lock()
+	defer mu.Unlock()
+	for m := range r.members {
+		r.drop(m)
+	}
+	r.members, r.views = nil, nil
+	delete(r.ledger.rosters, r)
+}
+
+// canonical returns the addresses sorted, each once, in a slice of its own.
+func canonical(addrs []string) []string {
+	addrs = slices.Clone(addrs)
+	slices.Sort(addrs)
+	return slices.Compact(addrs)
+}
