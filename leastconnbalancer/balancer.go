@@ -1,0 +1,157 @@
+package leastconnbalancer
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"google.golang.org/grpc/attributes"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/balancer/pickfirst"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/leastconn/grpc-leastconn/picker"
+	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// leastConn is one balancer of the policy: it owns a pick_first child for each
+// endpoint and keeps its roster and view of the ledger in step with them. It
+// lives from Build to Close; the counts outlive it.
+type leastConn struct {
+	// Set once.
+	cc      balancer.ClientConn
+	opts    balancer.BuildOptions
+	target  string // canonical, "" without one
+	builder balancer.Builder
+
+	// Only used in calls of gRPC on the balancer, which never overlap.
+	children map[string]*child
+	listed   []*child // by index in the last list
+	update   uint64   // number of the list
+	attrs    *attributes.Attributes
+
+	// mu guards what follows and the children's fields that say so. Children call
+	// in with their own locks held, so a child is never called under mu; the
+	// ledger's mutex and gRPC's locks behind UpdateState come after it.
+	mu       sync.Mutex
+	key      string
+	roster   *state.Roster
+	view     *state.View
+	picker   *picker.Picker
+	states   balancer.ConnectivityStateEvaluator
+	ready    int // children
+	draining int // those ready with weight 0
+	failure  error
+	failed   *child // the last one that reported TRANSIENT_FAILURE
+	held     bool   // nothing is published while gRPC's call is carried out
+	closed   bool
+}
+
+// UpdateClientConnState takes up a new list or configuration. What is wrong in
+// itself is refused as a whole, and the last good one stays in use.
+func (b *leastConn) UpdateClientConnState(s balancer.ClientConnState) error {
+	endpoints := endpointsOf(s.ResolverState)
+	if len(endpoints) == 0 {
+		return b.empty()
+	}
+	d, err := b.diff(endpoints)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", balancer.ErrBadResolverState, err)
+		if len(b.children) == 0 {
+			b.fail(err)
+		}
+		return err
+	}
+	b.hold()
+	defer b.publish()
+	b.use(b.resourceKey(s))
+	attrs := pickfirst.EnableHealthListener(resolver.State{Attributes: s.ResolverState.Attributes}).Attributes
+	all := !sameAttributes(attrs, b.attrs)
+	b.attrs = attrs
+	b.apply(d)
+	for _, c := range b.listed {
+		if all || c.stale {
+			c.stale = false
+			err = errors.Join(err, c.updateClientConnState())
+		}
+	}
+	return err
+}
+
+// resourceKey returns the key of the ledger to use.
+func (b *leastConn) resourceKey(s balancer.ClientConnState) string {
+	if c, ok := s.BalancerConfig.(*Config); ok && c.ResourceKey != "" {
+		return c.ResourceKey
+	}
+	if key := lcresolver.ResourceKey(s.ResolverState); key != "" {
+		return key
+	}
+	return b.target
+}
+
+// empty ends all children: RPCs fail until a list comes, streams live on.
+func (b *leastConn) empty() error {
+	b.hold()
+	b.update++
+	b.apply(diff{})
+	b.fail(errors.New("name resolver produced zero addresses"))
+	return balancer.ErrBadResolverState
+}
+
+// ResolverError goes to the children, which fail RPCs with it as long as they
+// have no connection; before the first list it fails them at once.
+func (b *leastConn) ResolverError(err error) {
+	if len(b.children) == 0 {
+		b.fail(fmt.Errorf("name resolver error: %w", err))
+		return
+	}
+	b.hold()
+	for _, c := range b.children {
+		c.resolverError(err)
+	}
+	b.publish()
+}
+
+// UpdateSubConnState is not called: the children register listeners.
+func (b *leastConn) UpdateSubConnState(balancer.SubConn, balancer.SubConnState) {}
+
+// ExitIdle connects the children that are idle.
+func (b *leastConn) ExitIdle() {
+	b.hold()
+	for _, c := range b.children {
+		c.exitIdle()
+	}
+	b.publish()
+}
+
+// Close ends the children and takes the members away. The leases of RPCs that
+// gRPC ends after it still land. Closing twice changes nothing.
+func (b *leastConn) Close() {
+	b.mu.Lock()
+	b.held, b.closed = true, true
+	roster := b.roster
+	b.mu.Unlock()
+	if roster != nil {
+		roster.Close()
+	}
+	for _, c := range b.children {
+		c.close()
+	}
+	clear(b.children)
+}
+
+// hold keeps children's changes from being published until publish.
+func (b *leastConn) hold() {
+	b.mu.Lock()
+	b.held = true
+	b.mu.Unlock()
+}
+
+// fail publishes err as long as there are no children.
+func (b *leastConn) fail(err error) {
+	b.mu.Lock()
+	b.failure = err
+	b.mu.Unlock()
+	b.publish()
+}

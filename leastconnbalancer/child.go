@@ -1,0 +1,117 @@
+package leastconnbalancer
+
+import (
+	"sync"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// child is an endpoint's pick_first policy and what the balancer knows of it.
+type child struct {
+	balancer.ClientConn // embedded to intercept UpdateState
+	parent              *leastConn
+
+	// Only used in calls of gRPC on the balancer.
+	endpoint resolver.Endpoint
+	key      string // in the balancer's children
+	update   uint64 // number of the last list it was in
+	stale    bool   // the policy has not seen the endpoint as it is
+
+	// Guarded by the parent's mu.
+	member *state.Member
+	weight uint32
+	state  connectivity.State // SHUTDOWN before it joins and after it left
+	picker balancer.Picker
+
+	// calls orders the calls into policy; it comes before the policy's own locks
+	// and the parent's mu.
+	calls  sync.Mutex
+	policy balancer.Balancer
+	closed bool
+}
+
+// UpdateState takes up the policy's new state. It is called with locks of the
+// policy held.
+func (c *child) UpdateState(s balancer.State) {
+	b := c.parent
+	b.mu.Lock()
+	if c.state != connectivity.Shutdown {
+		b.setState(c, s.ConnectivityState, s.Picker)
+		if !b.held {
+			b.publishLocked()
+		}
+	}
+	b.mu.Unlock()
+	if s.ConnectivityState == connectivity.Idle {
+		go c.exitIdle()
+	}
+}
+
+// setState moves c to a state, in the aggregate and in the view. Caller holds mu.
+func (b *leastConn) setState(c *child, s connectivity.State, picker balancer.Picker) {
+	was := c.state
+	b.count(c, -1)
+	c.state, c.picker = s, picker
+	b.count(c, +1)
+	b.states.RecordTransition(was, s)
+	switch {
+	case s == connectivity.Ready:
+		b.view.Set(c.member, c.weight, picker)
+	case was == connectivity.Ready:
+		b.view.Remove(c.member)
+	}
+	if s == connectivity.TransientFailure {
+		b.failed = c
+	}
+}
+
+// count adds c to the numbers of ready children, or takes it away. Caller holds
+// mu.
+func (b *leastConn) count(c *child, by int) {
+	if c.state != connectivity.Ready {
+		return
+	}
+	b.ready += by
+	if c.weight == 0 {
+		b.draining += by
+	}
+}
+
+func (c *child) updateClientConnState() error {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	return c.policy.UpdateClientConnState(balancer.ClientConnState{
+		ResolverState: resolver.State{
+			Endpoints:  []resolver.Endpoint{c.endpoint},
+			Attributes: c.parent.attrs,
+		},
+	})
+}
+
+func (c *child) resolverError(err error) {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	c.policy.ResolverError(err)
+}
+
+// exitIdle also runs on a goroutine of its own, which may come after close.
+func (c *child) exitIdle() {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	if !c.closed {
+		c.policy.ExitIdle()
+	}
+}
+
+func (c *child) close() {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	if !c.closed {
+		c.closed = true
+		c.policy.Close()
+	}
+}

@@ -1,0 +1,199 @@
+package leastconnbalancer
+
+import (
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/leastconn/grpc-leastconn/picker"
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// diff is what a list changes.
+type diff struct {
+	listed  []*child // by index; nil where the endpoint joins or is a duplicate
+	changed []change // endpoints that stay, in another form
+	joins   []change // endpoints that are new or have other addresses
+}
+
+// change is an endpoint in its new form.
+type change struct {
+	index    int
+	child    *child // nil when it joins
+	key      string
+	endpoint resolver.Endpoint
+	weight   uint32
+}
+
+// diff compares a list with the children, which it only marks. Of endpoints
+// that are listed twice the first holds.
+func (b *leastConn) diff(endpoints []resolver.Endpoint) (diff, error) {
+	b.update++
+	d := diff{listed: make([]*child, len(endpoints))}
+	joins := map[string]bool{}
+	for i, ep := range endpoints {
+		if i < len(b.listed) && b.listed[i].update < b.update && sameEndpoint(b.listed[i].endpoint, ep) {
+			d.keep(i, b.listed[i], b.update)
+			continue
+		}
+		key := keyOf(ep)
+		c := b.children[key]
+		if joins[key] || c != nil && c.update == b.update {
+			continue
+		}
+		if c != nil && sameEndpoint(c.endpoint, ep) {
+			d.keep(i, c, b.update)
+			continue
+		}
+		w, err := weightOf(ep)
+		if err != nil {
+			return diff{}, err
+		}
+		ch := change{index: i, key: key, endpoint: ep, weight: w}
+		if c != nil && sameAddrs(c.endpoint, ep) {
+			ch.child = c
+			d.keep(i, c, b.update)
+			d.changed = append(d.changed, ch)
+			continue
+		}
+		joins[key] = true
+		d.joins = append(d.joins, ch)
+	}
+	return d, nil
+}
+
+func (d *diff) keep(i int, c *child, update uint64) {
+	c.update = update
+	d.listed[i] = c
+}
+
+// apply makes the children those of the list. The policies of new and changed
+// ones are left to be told.
+func (b *leastConn) apply(d diff) {
+	for _, ch := range d.changed {
+		b.set(ch.child, ch)
+	}
+	left := map[*state.Member]*child{}
+	for key, c := range b.children {
+		if c.update != b.update {
+			left[c.member] = c
+			delete(b.children, key)
+		}
+	}
+	for i, m := range b.enroll(left, d.joins) {
+		ch := d.joins[i]
+		c := left[m]
+		if c == nil {
+			c = b.newChild(m)
+		}
+		delete(left, m)
+		c.key, c.update = ch.key, b.update
+		b.set(c, ch)
+		b.children[c.key] = c
+		d.listed[ch.index] = c
+	}
+	for _, c := range left {
+		b.leave(c)
+		c.close()
+	}
+	b.listed = d.listed[:0]
+	for _, c := range d.listed {
+		if c != nil {
+			b.listed = append(b.listed, c)
+		}
+	}
+	b.refail()
+}
+
+// enroll tells the roster who leaves and who joins.
+func (b *leastConn) enroll(left map[*state.Member]*child, joins []change) []*state.Member {
+	if len(left) == 0 && len(joins) == 0 {
+		return nil
+	}
+	leave := make([]*state.Member, 0, len(left))
+	for m := range left {
+		leave = append(leave, m)
+	}
+	eps := make([]state.Endpoint, len(joins))
+	for i, ch := range joins {
+		eps[i] = identityOf(ch.endpoint)
+	}
+	return b.roster.Update(leave, eps)
+}
+
+// set gives a child its endpoint and weight.
+func (b *leastConn) set(c *child, ch change) {
+	c.endpoint, c.stale = ch.endpoint, true
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count(c, -1)
+	c.weight = ch.weight
+	b.count(c, +1)
+	if c.state == connectivity.Ready {
+		b.view.Set(c.member, c.weight, c.picker)
+	}
+}
+
+// newChild builds the pick_first policy of an endpoint.
+func (b *leastConn) newChild(m *state.Member) *child {
+	c := &child{ClientConn: b.cc, parent: b, member: m, state: connectivity.Connecting}
+	b.mu.Lock()
+	b.states.RecordTransition(connectivity.Shutdown, c.state)
+	b.mu.Unlock()
+	c.policy = b.builder.Build(c, b.opts)
+	return c
+}
+
+// leave ends a child's part in the aggregate.
+func (b *leastConn) leave(c *child) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.setState(c, connectivity.Shutdown, nil)
+	if b.failed == c {
+		b.failed = nil
+	}
+}
+
+// refail finds a failed child to quote when the last one has left.
+func (b *leastConn) refail() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failed != nil {
+		return
+	}
+	for _, c := range b.listed {
+		if c.state == connectivity.TransientFailure {
+			b.failed = c
+			return
+		}
+	}
+}
+
+// use moves the balancer to the ledger of a resource key. RPCs in flight stay
+// counted where they are.
+func (b *leastConn) use(key string) {
+	if b.roster != nil && b.key == key {
+		return
+	}
+	old := b.roster
+	roster := state.Open(key).NewRoster(b.target)
+	cs := make([]*child, 0, len(b.children))
+	eps := make([]state.Endpoint, 0, len(b.children))
+	for _, c := range b.children {
+		cs = append(cs, c)
+		eps = append(eps, identityOf(c.endpoint))
+	}
+	members := roster.Update(nil, eps)
+	b.mu.Lock()
+	b.key, b.roster, b.view = key, roster, roster.NewView(0)
+	b.picker = picker.New(b.view)
+	for i, c := range cs {
+		c.member = members[i]
+		if c.state == connectivity.Ready {
+			b.view.Set(c.member, c.weight, c.picker)
+		}
+	}
+	b.mu.Unlock()
+	if old != nil {
+		old.Close()
+	}
+}

@@ -1,0 +1,95 @@
+package leastconnbalancer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/attributes"
+	"google.golang.org/grpc/resolver"
+
+	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// endpointsOf returns the endpoints that have addresses. As gRPC's channel does,
+// it makes an endpoint of each address of a state that has none, for parents
+// that pass on addresses only.
+func endpointsOf(s resolver.State) []resolver.Endpoint {
+	if len(s.Endpoints) == 0 {
+		eps := make([]resolver.Endpoint, len(s.Addresses))
+		for i, a := range s.Addresses {
+			eps[i] = resolver.Endpoint{Addresses: []resolver.Address{a}, Attributes: a.BalancerAttributes}
+			eps[i].Addresses[0].BalancerAttributes = nil
+		}
+		return eps
+	}
+	bare := func(ep resolver.Endpoint) bool { return len(ep.Addresses) == 0 }
+	if slices.ContainsFunc(s.Endpoints, bare) {
+		return slices.DeleteFunc(slices.Clone(s.Endpoints), bare)
+	}
+	return s.Endpoints
+}
+
+// weightOf returns the endpoint's weight, an error when it is out of bounds.
+func weightOf(ep resolver.Endpoint) (uint32, error) {
+	w := lcresolver.Weight(ep)
+	if w > lcresolver.MaxWeight {
+		return 0, fmt.Errorf("%s: endpoint %s: weight %d: want 0 to %d", Name, ep.Addresses[0].Addr, w, uint32(lcresolver.MaxWeight))
+	}
+	return w, nil
+}
+
+// identityOf returns what load state knows the endpoint by.
+func identityOf(ep resolver.Endpoint) state.Endpoint {
+	id := state.Endpoint{ID: lcresolver.ID(ep), Addrs: make([]string, len(ep.Addresses))}
+	for i, a := range ep.Addresses {
+		id.Addrs[i] = a.Addr
+	}
+	return id
+}
+
+// keyOf returns a string that is equal for equal identities: that of the id,
+// else of the set of addresses.
+func keyOf(ep resolver.Endpoint) string {
+	if id := lcresolver.ID(ep); id != "" {
+		return "\x00" + id
+	}
+	if len(ep.Addresses) == 1 {
+		return ep.Addresses[0].Addr
+	}
+	addrs := identityOf(ep).Addrs
+	slices.Sort(addrs)
+	return strings.Join(slices.Compact(addrs), "\x00")
+}
+
+// sameAddrs reports whether two endpoints are reached by the same addresses.
+func sameAddrs(a, b resolver.Endpoint) bool {
+	as, bs := identityOf(a).Addrs, identityOf(b).Addrs
+	slices.Sort(as)
+	slices.Sort(bs)
+	return slices.Equal(slices.Compact(as), slices.Compact(bs))
+}
+
+// sameEndpoint reports whether two endpoints are equal in all that a policy can
+// see.
+func sameEndpoint(a, b resolver.Endpoint) bool {
+	return sameAttributes(a.Attributes, b.Attributes) && slices.EqualFunc(a.Addresses, b.Addresses, func(x, y resolver.Address) bool {
+		return x.Addr == y.Addr && x.ServerName == y.ServerName && x.Metadata == nil && y.Metadata == nil &&
+			sameAttributes(x.Attributes, y.Attributes) && sameAttributes(x.BalancerAttributes, y.BalancerAttributes)
+	})
+}
+
+// sameAttributes takes values that Go cannot compare as different: attributes
+// are other people's.
+func sameAttributes(a, b *attributes.Attributes) (same bool) {
+	if a == b {
+		return true
+	}
+	defer func() {
+		if recover() != nil {
+			same = false
+		}
+	}()
+	return a.Equal(b)
+}

@@ -1,0 +1,154 @@
+package leastconntest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+)
+
+func TestChannelFollowsItsResolver(t *testing.T) {
+	nodes := startNodes(t, leastconntest.Options{}, "a", "b", "c")
+	c := dial(t, nodes[:2]...)
+	require.NoError(t, c.WaitServed(t.Context(), nodes[:2]...))
+	streams, err := c.OpenN(t.Context(), 4)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"a": 2, "b": 2}, leastconntest.Counts(streams))
+
+	require.NoError(t, c.UpdateNodes(nodes[2]))
+	require.NoError(t, c.WaitServed(t.Context(), nodes[2]))
+	eventually(t, "b to be left alone", func() bool {
+		node, err := c.Unary(t.Context())
+		return err == nil && node == "c"
+	})
+	assert.NoError(t, leastconntest.PingAll(streams), "streams outlive their endpoint")
+	assert.NoError(t, leastconntest.EndAll(streams))
+}
+
+func TestChannelReportsWhatThePolicySays(t *testing.T) {
+	nodes := startNodes(t, leastconntest.Options{}, "a")
+	c := dial(t, nodes...)
+	assert.NoError(t, c.Update(), "an unused channel has no policy to ask")
+	require.NoError(t, c.UpdateNodes(nodes...))
+	c.Connect()
+
+	assert.ErrorIs(t, c.Update(), balancer.ErrBadResolverState)
+	assert.NoError(t, c.UpdateNodes(nodes...))
+	assert.NoError(t, c.WaitServed(t.Context(), nodes...))
+}
+
+func TestChannelReportsResolverErrors(t *testing.T) {
+	c, err := leastconntest.Dial(leastconntest.ChannelConfig{ServiceConfig: roundRobin})
+	require.NoError(t, err)
+	defer c.Close()
+	c.ReportError(errors.New("no such service"))
+	_, err = c.Unary(t.Context())
+	assert.Equal(t, codes.Unavailable, status.Code(err))
+	assert.ErrorContains(t, err, "no such service")
+}
+
+func TestChannelTakesAServiceConfig(t *testing.T) {
+	nodes := startNodes(t, leastconntest.Options{Delay: time.Hour}, "a")
+	c := dial(t, nodes...)
+	timeout := `{"loadBalancingConfig":[{"round_robin":{}}],"methodConfig":[{"name":[{}],"timeout":"0.01s"}]}`
+	require.NoError(t, c.UpdateConfig(timeout, leastconntest.Endpoints(nodes...)...))
+	_, err := c.Unary(t.Context())
+	assert.Equal(t, codes.DeadlineExceeded, status.Code(err))
+
+	assert.Error(t, c.UpdateConfig("{", leastconntest.Endpoints(nodes...)...))
+}
+
+func TestChannelTargets(t *testing.T) {
+	one, other := dial(t), dial(t)
+	assert.NotEqual(t, one.Conn().CanonicalTarget(), other.Conn().CanonicalTarget())
+
+	named := leastconntest.ChannelConfig{ServiceConfig: roundRobin, Target: "shared"}
+	first, err := leastconntest.Dial(named)
+	require.NoError(t, err)
+	defer first.Close()
+	second, err := leastconntest.Dial(named)
+	require.NoError(t, err)
+	defer second.Close()
+	assert.Equal(t, "leastconntest:///shared", first.Conn().CanonicalTarget())
+	assert.Equal(t, first.Conn().CanonicalTarget(), second.Conn().CanonicalTarget())
+}
+
+func TestDialRefusesUnknownPolicies(t *testing.T) {
+	_, err := leastconntest.Dial(leastconntest.ChannelConfig{ServiceConfig: `{"loadBalancingConfig":[{"no_such":{}}]}`})
+	assert.Error(t, err)
+}
+
+func TestOpenTogether(t *testing.T) {
+	nodes := startNodes(t, leastconntest.Options{}, "a", "b")
+	c := dial(t, nodes...)
+	require.NoError(t, c.WaitServed(t.Context(), nodes...))
+	streams, err := c.OpenTogether(t.Context(), 100)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"a": 50, "b": 50}, leastconntest.Counts(streams))
+	assert.Equal(t, 50, nodes[0].Live())
+
+	nodes[1].SetFail(codes.Aborted)
+	more, err := c.OpenTogether(t.Context(), 10)
+	assert.Error(t, err)
+	assert.Equal(t, map[string]int{"a": 5}, leastconntest.Counts(more))
+	leastconntest.CancelAll(append(streams, more...))
+	require.NoError(t, nodes[0].WaitLive(t.Context(), 0))
+	require.NoError(t, nodes[1].WaitLive(t.Context(), 0))
+}
+
+func TestWaitServedGivesUp(t *testing.T) {
+	nodes := startNodes(t, leastconntest.Options{}, "a", "b")
+	c := dial(t, nodes[0])
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err := c.WaitServed(ctx, nodes...)
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.ErrorContains(t, err, "a connection to node b")
+
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	assert.ErrorContains(t, c.WaitAnswered(ctx, "a", "b"), "none from b")
+}
+
+func TestWaitForGivesUp(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	err := leastconntest.WaitFor(ctx, "a miracle", func() bool { return false })
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.ErrorContains(t, err, "a miracle")
+}
+
+// The four kinds of RPC are held, counted by kind, and ended by the node.
+func TestEveryKindOfRPC(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{}, "a")[0]
+	client := dial(t, a).Client()
+
+	input, err := client.StreamingInputCall(t.Context())
+	require.NoError(t, err)
+	header, err := input.Header()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a"}, header.Get(leastconntest.NodeHeader))
+	output, err := client.StreamingOutputCall(t.Context(), &grpc_testing.StreamingOutputCallRequest{})
+	require.NoError(t, err)
+	_, err = output.Recv()
+	require.NoError(t, err)
+	assert.Equal(t, 1, a.LiveOf(leastconntest.ClientStream))
+	assert.Equal(t, 1, a.LiveOf(leastconntest.ServerStream))
+
+	require.NoError(t, input.Send(&grpc_testing.StreamingInputCallRequest{}))
+	_, err = input.CloseAndRecv()
+	assert.NoError(t, err)
+	a.FailStreams(codes.OutOfRange)
+	_, err = output.Recv()
+	assert.Equal(t, codes.OutOfRange, status.Code(err))
+	assert.Zero(t, a.Live())
+}

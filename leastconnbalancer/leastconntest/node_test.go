@@ -1,0 +1,298 @@
+package leastconntest_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+)
+
+const roundRobin = `{"loadBalancingConfig":[{"round_robin":{}}]}`
+
+func startNodes(t *testing.T, opts leastconntest.Options, names ...string) []*leastconntest.Node {
+	t.Helper()
+	nodes, err := leastconntest.StartNodes(opts, names...)
+	require.NoError(t, err)
+	t.Cleanup(func() { leastconntest.CloseNodes(nodes...) })
+	return nodes
+}
+
+func dial(t *testing.T, nodes ...*leastconntest.Node) *leastconntest.Channel {
+	t.Helper()
+	c, err := leastconntest.Dial(leastconntest.ChannelConfig{
+		ServiceConfig: roundRobin,
+		Endpoints:     leastconntest.Endpoints(nodes...),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	require.NoError(t, leastconntest.WaitFor(t.Context(), what, condition))
+}
+
+func TestNodeCountsWhatItHandles(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{}, "a")[0]
+	c := dial(t, a)
+
+	streams, err := c.OpenN(t.Context(), 3)
+	require.NoError(t, err)
+	node, err := c.Unary(t.Context())
+	require.NoError(t, err)
+
+	assert.Equal(t, "a", node)
+	assert.Equal(t, 3, a.Live())
+	assert.Equal(t, 3, a.LiveOf(leastconntest.Bidi))
+	assert.Equal(t, 3, a.HeldStreams())
+	assert.Equal(t, 4, a.Started())
+	assert.Equal(t, 1, a.StartedOf(leastconntest.Unary))
+	assert.Equal(t, 1, a.Conns())
+	assert.Equal(t, 1, a.OpenConns())
+
+	require.NoError(t, streams[0].End())
+	assert.Equal(t, 2, a.Live(), "a stream that was read to its end is counted out")
+	streams[1].Cancel()
+	require.NoError(t, a.WaitLive(t.Context(), 1))
+
+	require.NoError(t, c.Close())
+	require.NoError(t, a.WaitLive(t.Context(), 0))
+	eventually(t, "the connection to close", func() bool { return a.OpenConns() == 0 })
+	assert.Equal(t, 1, a.Conns())
+}
+
+func TestNodeIsNamedByItsAddressUnlessToldOtherwise(t *testing.T) {
+	n, err := leastconntest.StartNode(leastconntest.Options{})
+	require.NoError(t, err)
+	defer n.Close()
+	assert.Equal(t, n.Addr(), n.Name())
+	assert.Equal(t, n.Addr(), n.Endpoint().Addresses[0].Addr)
+}
+
+func TestNodeFailsAndRecovers(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{Fail: codes.Aborted}, "a")[0]
+	c := dial(t, a)
+
+	_, err := c.Unary(t.Context())
+	assert.Equal(t, codes.Aborted, status.Code(err))
+	_, err = c.Open(t.Context())
+	assert.Equal(t, codes.Aborted, status.Code(err))
+	assert.Equal(t, 2, a.Started())
+	assert.Zero(t, a.Live())
+
+	a.SetFail(codes.OK)
+	_, err = c.Unary(t.Context())
+	assert.NoError(t, err)
+}
+
+func TestNodeDelaysUnary(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{Delay: time.Hour}, "a")[0]
+	c := dial(t, a)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Unary(ctx)
+		done <- err
+	}()
+	require.NoError(t, a.WaitLive(t.Context(), 1))
+	cancel()
+	assert.Equal(t, codes.Canceled, status.Code(<-done))
+	require.NoError(t, a.WaitLive(t.Context(), 0))
+
+	a.SetDelay(0)
+	_, err := c.Unary(t.Context())
+	assert.NoError(t, err)
+}
+
+func TestNodeHoldsUnary(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{}, "a")[0]
+	c := dial(t, a)
+	call := func(answers chan<- error) {
+		_, err := c.Unary(t.Context())
+		answers <- err
+	}
+	answers := make(chan error, 3)
+
+	a.HoldUnary(true)
+	go call(answers)
+	go call(answers)
+	require.NoError(t, a.WaitLive(t.Context(), 2))
+	a.ReleaseUnary()
+	assert.NoError(t, <-answers)
+	assert.NoError(t, <-answers)
+
+	go call(answers)
+	require.NoError(t, a.WaitLive(t.Context(), 1), "later ones wait as well")
+	a.HoldUnary(false)
+	assert.NoError(t, <-answers)
+	_, err := c.Unary(t.Context())
+	assert.NoError(t, err)
+}
+
+func TestNodeEndsAndFailsStreams(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{}, "a")[0]
+	c := dial(t, a)
+
+	ended, err := c.OpenN(t.Context(), 2)
+	require.NoError(t, err)
+	a.EndStreams()
+	for _, s := range ended {
+		assert.NoError(t, s.Wait())
+	}
+
+	failed, err := c.Open(t.Context())
+	require.NoError(t, err)
+	a.FailStreams(codes.DataLoss)
+	assert.Equal(t, codes.DataLoss, status.Code(failed.Wait()))
+
+	kept, err := c.Open(t.Context())
+	require.NoError(t, err)
+	assert.NoError(t, kept.Ping(), "a stream opened afterwards goes on")
+	assert.Equal(t, 1, a.Live())
+}
+
+func TestNodeSurvivesPanics(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{Panic: true}, "a")[0]
+	c := dial(t, a)
+
+	_, err := c.Unary(t.Context())
+	assert.Equal(t, codes.Internal, status.Code(err))
+	s, err := c.Open(t.Context())
+	require.NoError(t, err, "the handler panics after its acknowledgement")
+	assert.Equal(t, codes.Internal, status.Code(s.Wait()))
+	assert.Zero(t, a.Live())
+
+	a.SetPanic(false)
+	_, err = c.Unary(t.Context())
+	assert.NoError(t, err)
+}
+
+func TestNodeGoAwayKeepsStreamsAndTakesNewConnections(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{}, "a")[0]
+	c := dial(t, a)
+	streams, err := c.OpenN(t.Context(), 6)
+	require.NoError(t, err)
+
+	for round := 2; round <= 4; round++ {
+		a.GoAway()
+		eventually(t, "the channel to reconnect", func() bool { return a.Conns() == round })
+	}
+	// A stream of the third connection, which then ages as the others did.
+	require.NoError(t, c.WaitServed(t.Context(), a))
+	late, err := c.Open(t.Context())
+	require.NoError(t, err)
+	a.GoAway()
+	eventually(t, "the channel to reconnect", func() bool { return a.Conns() == 5 })
+
+	assert.NoError(t, leastconntest.PingAll(append(streams, late)))
+	assert.Equal(t, 7, a.Live())
+	eventually(t, "connections without streams to close", func() bool { return a.OpenConns() == 3 })
+
+	require.NoError(t, leastconntest.EndAll(append(streams, late)))
+	eventually(t, "drained connections to close", func() bool { return a.OpenConns() == 1 })
+}
+
+func TestNodeAgesByServerOption(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{ServerOptions: []grpc.ServerOption{
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: 50 * time.Millisecond}),
+	}}, "a")[0]
+	c := dial(t, a)
+	s, err := c.Open(t.Context())
+	require.NoError(t, err)
+	eventually(t, "two reconnects", func() bool { return a.Conns() >= 3 })
+	assert.NoError(t, s.Ping())
+}
+
+func TestNodeStopsAndRestarts(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{}, "a")[0]
+	c := dial(t, a)
+	plain, err := c.Open(t.Context())
+	require.NoError(t, err)
+	a.GoAway()
+	eventually(t, "the channel to reconnect", func() bool { return a.Conns() == 2 })
+
+	a.Stop()
+	assert.Equal(t, codes.Unavailable, status.Code(plain.Wait()), "a draining stream breaks as well")
+	assert.Zero(t, a.Live())
+	assert.Zero(t, a.OpenConns())
+	_, err = net.Dial("tcp", a.Addr())
+	assert.Error(t, err, "the port refuses")
+	a.Stop()
+	a.GoAway()
+
+	addr := a.Addr()
+	require.NoError(t, a.Restart())
+	assert.Equal(t, addr, a.Addr())
+	require.NoError(t, c.WaitServed(t.Context(), a))
+	require.NoError(t, a.Restart(), "a running node restarts as well")
+	require.NoError(t, c.WaitServed(t.Context(), a))
+
+	a.Close()
+	assert.Error(t, a.Restart())
+}
+
+// A node in service is up while its port is: no connection attempt may fail between the two servers of a GoAway.
+func TestNodeGoAwayNeverRefuses(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{}, "a")[0]
+	stop := make(chan struct{})
+	failed := make(chan error, 1)
+	go func() {
+		defer close(failed)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			conn, err := net.Dial("tcp", a.Addr())
+			if err != nil {
+				failed <- err
+				return
+			}
+			conn.Close()
+		}
+	}()
+	for range 100 {
+		a.GoAway()
+	}
+	close(stop)
+	assert.NoError(t, <-failed)
+}
+
+func TestNodeHealth(t *testing.T) {
+	nodes := startNodes(t, leastconntest.Options{}, "a", "b")
+	c, err := leastconntest.Dial(leastconntest.ChannelConfig{
+		ServiceConfig: `{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":""}}`,
+		Endpoints:     leastconntest.Endpoints(nodes...),
+	})
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, c.WaitServed(t.Context(), nodes...))
+	before := nodes[1].Started()
+
+	nodes[0].SetServing(false)
+	eventually(t, "ten answers in a row from b", func() bool {
+		for range 10 {
+			if node, err := c.Unary(t.Context()); err != nil || node != "b" {
+				return false
+			}
+		}
+		return true
+	})
+	assert.Zero(t, nodes[0].Live(), "health watches are not counted")
+	assert.Greater(t, nodes[1].Started(), before)
+
+	nodes[0].SetServing(true)
+	assert.NoError(t, c.WaitServed(t.Context(), nodes...))
+}
