@@ -1,0 +1,176 @@
+package leastconnbalancer_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	_ "github.com/leastconn/grpc-leastconn/leastconnbalancer"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+	"github.com/leastconn/grpc-leastconn/state"
+	"github.com/leastconn/grpc-leastconn/state/statetest"
+)
+
+func TestMain(m *testing.M) { statetest.Main(m) }
+
+// lab runs real nodes and channels for one test, and ends them with it.
+type lab struct {
+	*testing.T
+	ctx context.Context
+}
+
+func newLab(t *testing.T) *lab {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	l := &lab{T: t, ctx: ctx}
+	t.Cleanup(func() {
+		cancel()
+		l.wait("all leases of ended RPCs are back", func() bool {
+			for _, s := range state.Snapshots() {
+				if s.InFlight != 0 {
+					return false
+				}
+			}
+			return true
+		})
+	})
+	return l
+}
+
+// nodes starts a node for each name.
+func (l *lab) nodes(names ...string) []*leastconntest.Node {
+	l.Helper()
+	ns, err := leastconntest.StartNodes(leastconntest.Options{}, names...)
+	require.NoError(l, err)
+	l.Cleanup(func() { leastconntest.CloseNodes(ns...) })
+	return ns
+}
+
+func (l *lab) node(opts leastconntest.Options) *leastconntest.Node {
+	l.Helper()
+	n, err := leastconntest.StartNode(opts)
+	require.NoError(l, err)
+	l.Cleanup(n.Close)
+	return n
+}
+
+// dial opens a channel whose first list is the nodes, and waits until it can
+// use all of them.
+func (l *lab) dial(nodes ...*leastconntest.Node) *channel {
+	l.Helper()
+	return l.dialWith(leastconntest.ChannelConfig{}, nodes...)
+}
+
+func (l *lab) dialWith(cfg leastconntest.ChannelConfig, nodes ...*leastconntest.Node) *channel {
+	l.Helper()
+	if cfg.Endpoints == nil {
+		cfg.Endpoints = leastconntest.Endpoints(nodes...)
+	}
+	c, err := leastconntest.Dial(cfg)
+	require.NoError(l, err)
+	ch := &channel{Channel: c, lab: l, key: c.Conn().CanonicalTarget()}
+	l.Cleanup(func() { c.Close() })
+	c.Connect()
+	ch.waitReady(nodes...)
+	return ch
+}
+
+// wait fails the test when the condition does not come true.
+func (l *lab) wait(what string, condition func() bool) {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	require.NoError(l, leastconntest.WaitFor(ctx, what, condition))
+}
+
+// channel is a channel of a lab, with the ledger that its load is in.
+type channel struct {
+	*leastconntest.Channel
+	lab *lab
+	key string // the resource key
+}
+
+// update lists exactly the nodes and waits until all of them can be used.
+func (c *channel) update(nodes ...*leastconntest.Node) {
+	c.lab.Helper()
+	require.NoError(c.lab, c.UpdateNodes(nodes...))
+	c.waitReady(nodes...)
+}
+
+// hold opens n streams, one after another, and returns where they went.
+func (c *channel) hold(n int) (streams []*leastconntest.Stream, by map[string]int) {
+	c.lab.Helper()
+	streams, err := c.OpenN(c.lab.ctx, n)
+	require.NoError(c.lab, err)
+	return streams, leastconntest.Counts(streams)
+}
+
+// snapshot returns the channel's ledger and checks its invariants.
+func (c *channel) snapshot() state.Snapshot {
+	c.lab.Helper()
+	for _, l := range state.Ledgers() {
+		if l.Key() == c.key {
+			require.NoError(c.lab, l.Check())
+			return l.Snapshot()
+		}
+	}
+	return state.Snapshot{}
+}
+
+// inFlight returns the ledger's count for the node, and whether it knows it.
+func (c *channel) inFlight(n *leastconntest.Node) (int, bool) {
+	c.lab.Helper()
+	for _, s := range c.snapshot().Nodes {
+		for _, a := range s.Addresses {
+			if a == n.Addr() {
+				return int(s.InFlight), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// waitReady waits until the channel's ledger has the nodes as ready members.
+func (c *channel) waitReady(nodes ...*leastconntest.Node) {
+	c.lab.Helper()
+	for _, n := range nodes {
+		c.lab.wait(n.Name()+" is ready", func() bool { return c.ready(n) })
+	}
+}
+
+// ready reports whether a channel of the ledger has the node as a ready member.
+func (c *channel) ready(n *leastconntest.Node) bool {
+	c.lab.Helper()
+	for _, s := range c.snapshot().Nodes {
+		for _, a := range s.Addresses {
+			if a != n.Addr() {
+				continue
+			}
+			for _, m := range s.Members {
+				if m.Ready {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// counts checks the in-flight counts of the nodes, in their order.
+func (c *channel) counts(nodes []*leastconntest.Node, want ...int) {
+	c.lab.Helper()
+	got := make([]int, len(nodes))
+	for i, n := range nodes {
+		got[i], _ = c.inFlight(n)
+	}
+	require.Equal(c.lab, want, got, "in flight by node")
+}
+
+// served checks what the nodes handle now, in their order.
+func (l *lab) served(nodes []*leastconntest.Node, want ...int) {
+	l.Helper()
+	for i, n := range nodes {
+		require.NoError(l, n.WaitLive(l.ctx, want[i]), "streams at node %s", n.Name())
+	}
+}
