@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/balancer/pickfirst"
 	"google.golang.org/grpc/resolver"
 
-	"github.com/leastconn/grpc-leastconn/picker"
 	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
 	"github.com/leastconn/grpc-leastconn/state"
 )
@@ -37,13 +37,10 @@ type leastConn struct {
 	mu       sync.Mutex
 	key      string
 	roster   *state.Roster
-	view     *state.View
-	picker   *picker.Picker
-	states   balancer.ConnectivityStateEvaluator
-	ready    int // children
-	draining int // those ready with weight 0
-	failure  error
-	failed   *child // the last one that reported TRANSIENT_FAILURE
+	levels   []*level // by priority
+	failover time.Duration
+	failure  error  // what RPCs fail with while there are no children
+	failed   *child // the last taker that reported TRANSIENT_FAILURE
 	held     bool   // nothing is published while gRPC's call is carried out
 	closed   bool
 }
@@ -65,7 +62,8 @@ func (b *leastConn) UpdateClientConnState(s balancer.ClientConnState) error {
 	}
 	b.hold()
 	defer b.publish()
-	b.use(b.resourceKey(s))
+	cfg, _ := s.BalancerConfig.(*Config)
+	b.use(b.resourceKey(cfg, s.ResolverState), cfg.priorityFailover())
 	attrs := pickfirst.EnableHealthListener(resolver.State{Attributes: s.ResolverState.Attributes}).Attributes
 	all := !sameAttributes(attrs, b.attrs)
 	b.attrs = attrs
@@ -80,11 +78,11 @@ func (b *leastConn) UpdateClientConnState(s balancer.ClientConnState) error {
 }
 
 // resourceKey returns the key of the ledger to use.
-func (b *leastConn) resourceKey(s balancer.ClientConnState) string {
-	if c, ok := s.BalancerConfig.(*Config); ok && c.ResourceKey != "" {
-		return c.ResourceKey
+func (b *leastConn) resourceKey(cfg *Config, s resolver.State) string {
+	if cfg != nil && cfg.ResourceKey != "" {
+		return cfg.ResourceKey
 	}
-	if key := lcresolver.ResourceKey(s.ResolverState); key != "" {
+	if key := lcresolver.ResourceKey(s); key != "" {
 		return key
 	}
 	return b.target
@@ -131,6 +129,9 @@ func (b *leastConn) Close() {
 	b.mu.Lock()
 	b.held, b.closed = true, true
 	roster := b.roster
+	for _, l := range b.levels {
+		l.stop()
+	}
 	b.mu.Unlock()
 	if roster != nil {
 		roster.Close()
@@ -139,19 +140,4 @@ func (b *leastConn) Close() {
 		c.close()
 	}
 	clear(b.children)
-}
-
-// hold keeps children's changes from being published until publish.
-func (b *leastConn) hold() {
-	b.mu.Lock()
-	b.held = true
-	b.mu.Unlock()
-}
-
-// fail publishes err as long as there are no children.
-func (b *leastConn) fail(err error) {
-	b.mu.Lock()
-	b.failure = err
-	b.mu.Unlock()
-	b.publish()
 }

@@ -23,6 +23,7 @@ type child struct {
 
 	// Guarded by the parent's mu.
 	member *state.Member
+	level  *level
 	weight uint32
 	state  connectivity.State // SHUTDOWN before it joins and after it left
 	picker balancer.Picker
@@ -51,33 +52,24 @@ func (c *child) UpdateState(s balancer.State) {
 	}
 }
 
-// setState moves c to a state, in the aggregate and in the view. Caller holds mu.
+// setState moves c to a state, in its level and in the level's view. Caller
+// holds mu.
 func (b *leastConn) setState(c *child, s connectivity.State, picker balancer.Picker) {
 	was := c.state
-	b.count(c, -1)
+	c.level.remove(c)
 	c.state, c.picker = s, picker
-	b.count(c, +1)
-	b.states.RecordTransition(was, s)
+	if s != connectivity.Shutdown {
+		c.level.add(c)
+	}
+	c.level.settle()
 	switch {
 	case s == connectivity.Ready:
-		b.view.Set(c.member, c.weight, picker)
+		c.level.view.Set(c.member, c.weight, picker)
 	case was == connectivity.Ready:
-		b.view.Remove(c.member)
+		c.level.view.Remove(c.member)
 	}
-	if s == connectivity.TransientFailure {
+	if s == connectivity.TransientFailure && c.weight > 0 {
 		b.failed = c
-	}
-}
-
-// count adds c to the numbers of ready children, or takes it away. Caller holds
-// mu.
-func (b *leastConn) count(c *child, by int) {
-	if c.state != connectivity.Ready {
-		return
-	}
-	b.ready += by
-	if c.weight == 0 {
-		b.draining += by
 	}
 }
 

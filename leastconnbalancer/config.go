@@ -3,6 +3,7 @@ package leastconnbalancer
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/serviceconfig"
 )
@@ -24,6 +25,25 @@ type Config struct {
 	// bytes. By default it is the key that the resolver sets, else the channel's
 	// canonical target, such as "dns:///api.example.com:443".
 	ResourceKey string `json:"resourceKey,omitempty"`
+
+	// PriorityFailover is how long RPCs wait for a priority level that is
+	// connecting for the first time, or connecting again without having failed,
+	// before they use the next level. By default 10 s; from 0 s, which is not to
+	// wait, to 1 h. When all endpoints of a level have failed, RPCs do not wait.
+	PriorityFailover *Duration `json:"priorityFailover,omitempty"`
+}
+
+const (
+	defaultPriorityFailover = 10 * time.Second
+	maxPriorityFailover     = time.Hour
+)
+
+// priorityFailover returns the duration in use. A nil Config has the defaults.
+func (c *Config) priorityFailover() time.Duration {
+	if c == nil || c.PriorityFailover == nil {
+		return defaultPriorityFailover
+	}
+	return time.Duration(*c.PriorityFailover)
 }
 
 // ServiceConfig renders the service config that selects the policy with this
@@ -38,7 +58,8 @@ func (c Config) ServiceConfig() string {
 // parseConfig reads a Config; "null" and nothing at all are the zero Config.
 func parseConfig(js json.RawMessage) (*Config, error) {
 	var fields struct {
-		ResourceKey json.RawMessage `json:"resourceKey"`
+		ResourceKey      json.RawMessage `json:"resourceKey"`
+		PriorityFailover json.RawMessage `json:"priorityFailover"`
 	}
 	if len(js) == 0 {
 		return &Config{}, nil
@@ -53,7 +74,22 @@ func parseConfig(js json.RawMessage) (*Config, error) {
 	if n := len(c.ResourceKey); n > MaxResourceKey {
 		return nil, fmt.Errorf("%s: field resourceKey: value %.32q… has %d bytes, want at most %d", Name, c.ResourceKey, n, MaxResourceKey)
 	}
+	if err := readDuration("priorityFailover", fields.PriorityFailover, &c.PriorityFailover, maxPriorityFailover); err != nil {
+		return nil, err
+	}
 	return c, nil
+}
+
+// readDuration reads a duration from 0 to most.
+func readDuration(name string, js json.RawMessage, dst **Duration, most time.Duration) error {
+	allowed := fmt.Sprintf("a duration from \"0s\" to %s, such as \"1.5s\"", Duration(most).json())
+	if err := readField(name, js, dst, allowed); err != nil {
+		return err
+	}
+	if d := *dst; d != nil && (*d < 0 || time.Duration(*d) > most) {
+		return fmt.Errorf("%s: field %s: value %s: want %s", Name, name, js, allowed)
+	}
+	return nil
 }
 
 // readField reads one field into dst; it names the field, its value and what is

@@ -1,10 +1,11 @@
 package leastconnbalancer
 
 import (
+	"time"
+
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/resolver"
 
-	"github.com/leastconn/grpc-leastconn/picker"
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
@@ -21,7 +22,7 @@ type change struct {
 	child    *child // nil when it joins
 	key      string
 	endpoint resolver.Endpoint
-	weight   uint32
+	facts    facts
 }
 
 // diff compares a list with the children, which it only marks. Of endpoints
@@ -44,11 +45,11 @@ func (b *leastConn) diff(endpoints []resolver.Endpoint) (diff, error) {
 			d.keep(i, c, b.update)
 			continue
 		}
-		w, err := weightOf(ep)
+		f, err := factsOf(ep)
 		if err != nil {
 			return diff{}, err
 		}
-		ch := change{index: i, key: key, endpoint: ep, weight: w}
+		ch := change{index: i, key: key, endpoint: ep, facts: f}
 		if c != nil && sameAddrs(c.endpoint, ep) {
 			ch.child = c
 			d.keep(i, c, b.update)
@@ -101,6 +102,7 @@ func (b *leastConn) apply(d diff) {
 			b.listed = append(b.listed, c)
 		}
 	}
+	b.prune()
 	b.refail()
 }
 
@@ -120,25 +122,29 @@ func (b *leastConn) enroll(left map[*state.Member]*child, joins []change) []*sta
 	return b.roster.Update(leave, eps)
 }
 
-// set gives a child its endpoint and weight.
+// set gives a child its endpoint and what the resolver says of it.
 func (b *leastConn) set(c *child, ch change) {
 	c.endpoint, c.stale = ch.endpoint, true
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.count(c, -1)
-	c.weight = ch.weight
-	b.count(c, +1)
+	old := c.level
+	if old != nil {
+		old.remove(c)
+	}
+	c.level, c.weight = b.levelOf(ch.facts.priority), ch.facts.weight
+	c.level.add(c)
+	c.level.settle()
+	if old != nil {
+		old.settle()
+	}
 	if c.state == connectivity.Ready {
-		b.view.Set(c.member, c.weight, c.picker)
+		c.level.view.Set(c.member, c.weight, c.picker)
 	}
 }
 
 // newChild builds the pick_first policy of an endpoint.
 func (b *leastConn) newChild(m *state.Member) *child {
 	c := &child{ClientConn: b.cc, parent: b, member: m, state: connectivity.Connecting}
-	b.mu.Lock()
-	b.states.RecordTransition(connectivity.Shutdown, c.state)
-	b.mu.Unlock()
 	c.policy = b.builder.Build(c, b.opts)
 	return c
 }
@@ -153,46 +159,50 @@ func (b *leastConn) leave(c *child) {
 	}
 }
 
-// refail finds a failed child to quote when the last one has left.
+// refail finds a failed taker to quote when the last one is none any more.
 func (b *leastConn) refail() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failed != nil {
+	if b.failed != nil && b.failed.weight > 0 {
 		return
 	}
+	b.failed = nil
 	for _, c := range b.listed {
-		if c.state == connectivity.TransientFailure {
+		if c.state == connectivity.TransientFailure && c.weight > 0 {
 			b.failed = c
 			return
 		}
 	}
 }
 
-// use moves the balancer to the ledger of a resource key. RPCs in flight stay
-// counted where they are.
-func (b *leastConn) use(key string) {
+// use takes up the configuration. With another resource key the balancer moves
+// to that key's ledger; RPCs in flight stay counted where they are.
+func (b *leastConn) use(key string, failover time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failover = failover
 	if b.roster != nil && b.key == key {
 		return
 	}
 	old := b.roster
-	roster := state.Open(key).NewRoster(b.target)
+	b.key, b.roster = key, state.Open(key).NewRoster(b.target)
 	cs := make([]*child, 0, len(b.children))
 	eps := make([]state.Endpoint, 0, len(b.children))
 	for _, c := range b.children {
 		cs = append(cs, c)
 		eps = append(eps, identityOf(c.endpoint))
 	}
-	members := roster.Update(nil, eps)
-	b.mu.Lock()
-	b.key, b.roster, b.view = key, roster, roster.NewView(0)
-	b.picker = picker.New(b.view)
-	for i, c := range cs {
-		c.member = members[i]
+	for _, l := range b.levels {
+		l.view = b.roster.NewView(l.priority)
+	}
+	b.link()
+	for i, m := range b.roster.Update(nil, eps) {
+		c := cs[i]
+		c.member = m
 		if c.state == connectivity.Ready {
-			b.view.Set(c.member, c.weight, c.picker)
+			c.level.view.Set(m, c.weight, c.picker)
 		}
 	}
-	b.mu.Unlock()
 	if old != nil {
 		old.Close()
 	}

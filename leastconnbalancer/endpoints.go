@@ -31,13 +31,19 @@ func endpointsOf(s resolver.State) []resolver.Endpoint {
 	return s.Endpoints
 }
 
-// weightOf returns the endpoint's weight, an error when it is out of bounds.
-func weightOf(ep resolver.Endpoint) (uint32, error) {
-	w := lcresolver.Weight(ep)
-	if w > lcresolver.MaxWeight {
-		return 0, fmt.Errorf("%s: endpoint %s: weight %d: want 0 to %d", Name, ep.Addresses[0].Addr, w, uint32(lcresolver.MaxWeight))
+// facts are what a resolver says of an endpoint, beside its identity.
+type facts struct {
+	weight   uint32
+	priority uint32
+}
+
+// factsOf returns the endpoint's facts, an error when one is out of bounds.
+func factsOf(ep resolver.Endpoint) (facts, error) {
+	f := facts{weight: lcresolver.Weight(ep), priority: lcresolver.Priority(ep)}
+	if f.weight > lcresolver.MaxWeight {
+		return f, fmt.Errorf("%s: endpoint %s: weight %d: want 0 to %d", Name, ep.Addresses[0].Addr, f.weight, uint32(lcresolver.MaxWeight))
 	}
-	return w, nil
+	return f, nil
 }
 
 // identityOf returns what load state knows the endpoint by.

@@ -9,6 +9,13 @@ import (
 	"google.golang.org/grpc/connectivity"
 )
 
+// hold keeps changes from being published until publish.
+func (b *leastConn) hold() {
+	b.mu.Lock()
+	b.held = true
+	b.mu.Unlock()
+}
+
 // publish ends what hold began and publishes the state as it is now.
 func (b *leastConn) publish() {
 	b.mu.Lock()
@@ -20,31 +27,42 @@ func (b *leastConn) publish() {
 	b.publishLocked()
 }
 
-// publishLocked gives gRPC the aggregate state with its picker. Each call wakes
-// the RPCs that wait for one. Caller holds mu.
-func (b *leastConn) publishLocked() {
-	s := balancer.State{ConnectivityState: b.states.CurrentState()}
-	switch s.ConnectivityState {
-	case connectivity.Ready:
-		s.Picker = b.picker
-		if b.draining == b.ready {
-			s.Picker = base.NewErrPicker(fmt.Errorf("%s: all %d ready endpoints are draining (weight 0)", Name, b.ready))
-		}
-	case connectivity.TransientFailure:
-		s.Picker = b.failurePicker()
-	default:
-		s.Picker = base.NewErrPicker(balancer.ErrNoSubConnAvailable)
-	}
-	b.cc.UpdateState(s)
+// fail publishes err as long as there are no children.
+func (b *leastConn) fail(err error) {
+	b.mu.Lock()
+	b.failure = err
+	b.mu.Unlock()
+	b.publish()
 }
 
-// failurePicker fails RPCs with the last connection error. Caller holds mu.
+// publishLocked gives gRPC the state of the whole with its picker. Each call
+// wakes the RPCs that wait for one. Caller holds mu.
+func (b *leastConn) publishLocked() {
+	l, s := b.current()
+	p := base.NewErrPicker(balancer.ErrNoSubConnAvailable)
+	switch {
+	case l != nil:
+		p = l.picker
+	case s == connectivity.TransientFailure:
+		p = b.failurePicker()
+	}
+	b.cc.UpdateState(balancer.State{ConnectivityState: s, Picker: p})
+}
+
+// failurePicker fails RPCs with the last connection error, or with what else
+// keeps them from an endpoint. Caller holds mu.
 func (b *leastConn) failurePicker() balancer.Picker {
-	if b.failed != nil {
+	children := 0
+	for _, l := range b.levels {
+		children += l.children
+	}
+	switch {
+	case b.failed != nil:
 		return b.failed.picker
+	case children > 0:
+		return base.NewErrPicker(fmt.Errorf("%s: all %d endpoints are draining (weight 0)", Name, children))
+	case b.failure != nil:
+		return base.NewErrPicker(b.failure)
 	}
-	if b.failure == nil {
-		return base.NewErrPicker(errors.New("no endpoints to connect to"))
-	}
-	return base.NewErrPicker(b.failure)
+	return base.NewErrPicker(errors.New("no endpoints to connect to"))
 }

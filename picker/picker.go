@@ -1,12 +1,13 @@
-// Package picker makes one pick of the least_conn policy: a lease from load
-// state, then the pick of the child that the lease's node belongs to, then a
-// Done that gives the lease back.
+// Package picker makes one pick of the least_conn policy: the attempts that the
+// RPC has made already, a lease from load state, the pick of the child that the
+// lease's node belongs to, and a Done that gives the lease back.
 //
 // It calls package state and the child pickers that package leastconnbalancer
 // puts into views as the members' values.
 package picker
 
 import (
+	"context"
 	"sync/atomic"
 
 	"google.golang.org/grpc/balancer"
@@ -14,19 +15,21 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// Picker picks from the members that its view has at that moment, so one that
+// Picker picks from the members that its views have at that moment, so one that
 // was published long ago chooses as the newest does. It is safe for concurrent
 // use and never blocks.
-type Picker struct{ view *state.View }
+type Picker struct{ views []*state.View }
 
-// New returns a picker over the view, whose values must be balancer.Pickers.
-func New(view *state.View) *Picker { return &Picker{view: view} }
+// New returns a picker over views of one roster, whose values must be
+// balancer.Pickers. First attempts go to the first view, later ones to nodes
+// that were not tried, in the first view that has one.
+func New(views ...*state.View) *Picker { return &Picker{views: views} }
 
 // Pick implements balancer.Picker. The lease is given back by the first call of
 // the result's Done, or at once when the child does not pick. With an empty
 // view the RPC waits for the next picker.
 func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
-	lease, child, ok := p.view.Acquire()
+	lease, child, ok := p.acquire(info.Ctx)
 	if !ok {
 		return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
 	}
@@ -35,21 +38,56 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 		lease.Release()
 		return balancer.PickResult{}, err
 	}
+	ctx := info.Ctx
 	if res.Done == nil {
-		res.Done = func(balancer.DoneInfo) { lease.Release() }
+		res.Done = func(info balancer.DoneInfo) { release(ctx, lease, info) }
 	} else {
-		res.Done = both(lease, res.Done)
+		res.Done = both(ctx, lease, res.Done)
 	}
 	return res, nil
 }
 
+func (p *Picker) acquire(ctx context.Context) (state.Lease, any, bool) {
+	tried, explicit := recordOf(ctx)
+	if tried == nil {
+		return p.views[0].Acquire()
+	}
+	lease, child, ok := p.elsewhere(tried)
+	if !ok { // every node was tried: the RPC starts over
+		tried.Reset()
+		lease, child, ok = p.views[0].Acquire()
+	}
+	if explicit {
+		tried.Add(lease)
+	}
+	return lease, child, ok
+}
+
+func (p *Picker) elsewhere(tried *state.Tried) (state.Lease, any, bool) {
+	for _, v := range p.views {
+		if lease, child, ok := v.AcquireElsewhere(tried); ok {
+			return lease, child, true
+		}
+	}
+	return state.Lease{}, nil, false
+}
+
+// release gives the lease back and, when the attempt failed, notes its node for
+// the next one.
+func release(ctx context.Context, lease state.Lease, info balancer.DoneInfo) bool {
+	if info.Err != nil {
+		failed(ctx, lease)
+	}
+	return lease.Release()
+}
+
 // both returns a Done that gives the lease back and passes the first call on to
 // the child's. A finished RPC may be kept for long; so the child's is dropped.
-func both(lease state.Lease, done func(balancer.DoneInfo)) func(balancer.DoneInfo) {
+func both(ctx context.Context, lease state.Lease, done func(balancer.DoneInfo)) func(balancer.DoneInfo) {
 	var child atomic.Pointer[func(balancer.DoneInfo)]
 	child.Store(&done)
 	return func(info balancer.DoneInfo) {
-		if lease.Release() {
+		if release(ctx, lease, info) {
 			(*child.Swap(nil))(info)
 		}
 	}

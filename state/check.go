@@ -137,8 +137,10 @@ func (o *order) check() error {
 		first.bucket.class.score() != best.bucket.class.score() || first.stamp != best.stamp) {
 		errs = append(errs, errors.New("the first member is not the best one that waits longest"))
 	}
-	if o.spare != nil && (o.spare.size != 0 || o.spare.head != nil) {
-		errs = append(errs, errors.New("the spare bucket is not empty"))
+	for b := o.spare; b != nil; b = b.next {
+		if b.size != 0 || b.head != nil || b.class != nil {
+			errs = append(errs, errors.New("a spare bucket is in use"))
+		}
 	}
 	return errors.Join(errs...)
 }

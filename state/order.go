@@ -14,7 +14,7 @@ type order struct {
 	winners winners
 	members []*Member // in no order, to draw from
 	clock   uint64    // counts what is put at the end of a bucket
-	spare   *bucket   // an empty one, for the next that is needed
+	spare   *bucket   // empty ones, linked by next, for those that are needed next
 }
 
 // first returns the member to choose next, nil without one.
@@ -56,13 +56,13 @@ func (o *order) remove(m *Member) {
 	c := b.class
 	c.size--
 	b.remove(m)
+	if b.size == 0 {
+		o.dropBucket(c, b)
+	}
 	if c.size == 0 {
 		o.winners.drop(c)
 		delete(o.classes, quantum(c.weight))
 		return
-	}
-	if b.size == 0 {
-		o.dropBucket(c, b)
 	}
 	o.winners.fix(c)
 }
@@ -97,8 +97,9 @@ func (o *order) newBucket(c *class, prev *bucket, load int64) *bucket {
 	b := o.spare
 	if b == nil {
 		b = newBucket()
+	} else {
+		o.spare, b.next = b.next, nil
 	}
-	o.spare = nil
 	b.load = load
 	c.insert(b, prev)
 	return b
@@ -106,7 +107,7 @@ func (o *order) newBucket(c *class, prev *bucket, load int64) *bucket {
 
 func (o *order) dropBucket(c *class, b *bucket) {
 	c.drop(b)
-	o.spare = b
+	b.next, o.spare = o.spare, b
 }
 
 // mix puts m at a random place of b. A short list is walked; in a long one

@@ -1,5 +1,7 @@
 package state
 
+import "slices"
+
 // View holds the ready members of one roster at one priority level, in the
 // order in which they are chosen.
 type View struct {
@@ -65,15 +67,29 @@ func (v *View) remove(m *Member) {
 // one more RPC in flight on its node, in one step. It returns the member's
 // value, and false when the view has no member to choose.
 func (v *View) Acquire() (Lease, any, bool) {
-	l := v.ledger
-	l.mu.Lock()
+	v.ledger.mu.Lock()
+	lease, value, ok := v.acquire()
+	v.ledger.mu.Unlock()
+	return lease, value, ok
+}
+
+func (v *View) acquire() (Lease, any, bool) {
 	m := v.order.first()
 	if m == nil {
-		l.mu.Unlock()
 		return Lease{}, nil, false
 	}
 	value := m.value
-	lease := l.lend(m.node)
-	l.mu.Unlock()
-	return lease, value, true
+	return v.ledger.lend(m.node), value, true
+}
+
+// Close takes the view's members out of it and the view off its roster.
+func (v *View) Close() {
+	v.ledger.mu.Lock()
+	defer v.ledger.mu.Unlock()
+	for m := range v.roster.members {
+		if m.view == v {
+			v.remove(m)
+		}
+	}
+	v.roster.views = slices.DeleteFunc(v.roster.views, func(o *View) bool { return o == v })
 }
