@@ -1,57 +1,84 @@
 package state
 
+// none is no place in one of an order's tables.
+const none int32 = -1
+
+// seat is a member's place in an order. Seats, buckets and classes lie in
+// tables of their order and know each other by index: a pick moves a member
+// without writing a pointer, which would cost a write barrier each during
+// garbage collection, and what it touches lies close together.
+type seat struct {
+	stamp      uint64 // when it took the place; they rise along a bucket
+	bucket     int32
+	prev, next int32 // seats
+}
+
 // bucket is a first-in-first-out list of the members that have equal weights
 // and the same load: the one at the head waits longest.
 type bucket struct {
-	class      *class
 	load       int64
-	size       int
-	head, tail *Member
-	prev, next *bucket // the class's neighbouring loads, lower and higher
-	express    []lane  // the same, passing over the buckets of fewer lanes
+	class      int32
+	size       int32
+	head, tail int32  // seats
+	prev, next int32  // the class's neighbouring loads, lower and higher
+	express    []lane // the same, passing over the buckets of fewer lanes
 }
 
-// push puts m at the end.
-func (b *bucket) push(m *Member) {
-	m.bucket, m.prev, m.next = b, b.tail, nil
-	if b.tail == nil {
-		b.head = m
+// lane is a bucket's neighbours on one express lane.
+type lane struct{ prev, next int32 }
+
+// push puts seat i at the end of bucket b.
+func (o *order) push(i, b int32) {
+	s, to := &o.seats[i], &o.buckets[b]
+	s.bucket, s.prev, s.next = b, to.tail, none
+	if to.tail == none {
+		to.head = i
 	} else {
-		b.tail.next = m
+		o.seats[to.tail].next = i
 	}
-	b.tail = m
-	b.size++
+	to.tail = i
+	to.size++
 }
 
-// pushBefore puts m before at, which takes over its stamp: stamps rise along
-// the list, and only the head's is ever compared.
-func (b *bucket) pushBefore(m, at *Member) {
-	m.bucket, m.prev, m.next, m.stamp = b, at.prev, at, at.stamp
-	if at.prev == nil {
-		b.head = m
+// pushBefore puts seat i before seat at, whose stamp it takes over: only the
+// head's is ever compared.
+func (o *order) pushBefore(i, at int32) {
+	s, a := &o.seats[i], &o.seats[at]
+	to := &o.buckets[a.bucket]
+	s.bucket, s.prev, s.next, s.stamp = a.bucket, a.prev, at, a.stamp
+	if a.prev == none {
+		to.head = i
 	} else {
-		at.prev.next = m
+		o.seats[a.prev].next = i
 	}
-	at.prev = m
-	b.size++
+	a.prev = i
+	to.size++
 }
 
-func (b *bucket) remove(m *Member) {
-	if m.prev == nil {
-		b.head = m.next
-	} else {
-		m.prev.next = m.next
-	}
-	if m.next == nil {
-		b.tail = m.prev
-	} else {
-		m.next.prev = m.prev
-	}
-	m.bucket, m.prev, m.next = nil, nil, nil
-	b.size--
+// pull takes seat i out of its bucket.
+func (o *order) pull(i int32) {
+	s := &o.seats[i]
+	o.relink(s, s.next, s.prev)
+	o.buckets[s.bucket].size--
 }
 
-// fits reports whether the bucket, with another load, keeps its place.
-func (b *bucket) fits(load int64) bool {
-	return (b.prev == nil || b.prev.load < load) && (b.next == nil || b.next.load > load)
+// relink makes the neighbours of s point to next and prev instead of s.
+func (o *order) relink(s *seat, next, prev int32) {
+	b := &o.buckets[s.bucket]
+	if s.prev == none {
+		b.head = next
+	} else {
+		o.seats[s.prev].next = next
+	}
+	if s.next == none {
+		b.tail = prev
+	} else {
+		o.seats[s.next].prev = prev
+	}
+}
+
+// fits reports whether bucket b, with another load, keeps its place.
+func (o *order) fits(b *bucket, load int64) bool {
+	return (b.prev == none || o.buckets[b.prev].load < load) &&
+		(b.next == none || o.buckets[b.next].load > load)
 }

@@ -36,8 +36,8 @@ func (l *Ledger) retire(n *node) {
 func (n *node) setInFlight(count int64) {
 	n.inFlight = count
 	for _, m := range n.members {
-		if m.bucket != nil {
-			m.bucket.class.order.move(m, count)
+		if m.seat != none {
+			m.view.order.move(m.seat, count)
 		}
 	}
 }

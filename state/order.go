@@ -10,165 +10,161 @@ import (
 // each bucket the members by how long they wait. Loads may change by any
 // amount. The ledger's mutex guards it.
 type order struct {
-	classes map[uint64]*class // by quantum of the weight
-	winners winners
-	members []*Member // in no order, to draw from
-	clock   uint64    // counts what is put at the end of a bucket
-	spare   *bucket   // empty ones, linked by next, for those that are needed next
+	members []*Member // each at its seat
+	seats   []seat
+	buckets []bucket
+	classes []class
+
+	byWeight    map[uint64]int32 // classes in use, by quantum of the weight
+	freeClasses []int32
+	spare       int32 // first of the buckets not in use, which next links
+	winners     winners
+	clock       uint64 // counts the stamps
 }
+
+func newOrder() order { return order{spare: none} }
 
 // first returns the member to choose next, nil without one.
 func (o *order) first() *Member {
-	c := o.winners.best()
-	if c == nil {
+	switch len(o.byWeight) {
+	case 0:
 		return nil
+	case 1: // nobody to beat: the tree is not kept in step
+		b := &o.buckets[o.seats[0].bucket]
+		return o.members[o.buckets[o.classes[b.class].low].head]
 	}
-	return c.low.head
+	return o.members[o.head(o.winners.best())]
+}
+
+// head returns the seat of the best member of class c that waits longest.
+func (o *order) head(c int32) int32 { return o.buckets[o.classes[c].low].head }
+
+func (o *order) headStamp(c int32) uint64 { return o.seats[o.head(c)].stamp }
+
+// score returns that of the best members of class c. Division, since equal
+// rationals must be equal floats.
+func (o *order) score(c int32) float64 {
+	cl := &o.classes[c]
+	return float64(o.buckets[cl.low].load+1) / cl.weight
+}
+
+// compete takes up a change of the score or the head of class c.
+func (o *order) compete(c int32) {
+	if len(o.byWeight) > 1 {
+		o.winners.set(o, c, o.score(c))
+	}
 }
 
 // place puts the newcomer m at a random place among its equals.
 func (o *order) place(m *Member, load int64) {
-	m.index = len(o.members)
+	m.seat = int32(len(o.seats))
 	o.members = append(o.members, m)
+	o.seats = append(o.seats, seat{})
 	c := o.classOf(float64(m.weight))
-	c.size++
-	b := c.find(nil, load)
-	if b == nil || b.load != load {
+	o.classes[c].size++
+	b := o.find(c, none, load)
+	if b == none || o.buckets[b].load != load {
 		b = o.newBucket(c, b, load)
 	}
-	o.mix(m, b)
-	if c.size == 1 {
-		o.winners.add(c)
-	} else {
-		o.winners.fix(c)
+	o.mix(m.seat, b)
+	if o.classes[c].size == 1 && len(o.byWeight) == 2 {
+		for _, other := range o.byWeight { // the first one competes from now on
+			o.compete(other)
+		}
 	}
+	o.compete(c)
 }
 
-// remove takes m out.
+// remove takes m out; the last seat moves to its place.
 func (o *order) remove(m *Member) {
-	last := len(o.members) - 1
-	o.members[m.index] = o.members[last]
-	o.members[m.index].index = m.index
-	o.members[last] = nil
-	o.members = o.members[:last]
-
-	b := m.bucket
-	c := b.class
-	c.size--
-	b.remove(m)
-	if b.size == 0 {
-		o.dropBucket(c, b)
+	i, last := m.seat, int32(len(o.seats)-1)
+	m.seat = none
+	o.pull(i)
+	b := o.seats[i].bucket
+	c := o.buckets[b].class
+	if i != last {
+		moved := o.seats[last]
+		o.relink(&moved, i, i)
+		o.seats[i] = moved
+		o.members[i] = o.members[last]
+		o.members[i].seat = i
 	}
-	if c.size == 0 {
-		o.winners.drop(c)
-		delete(o.classes, quantum(c.weight))
+	o.members[last] = nil
+	o.members, o.seats = o.members[:last], o.seats[:last]
+
+	if o.buckets[b].size == 0 {
+		o.freeBucket(b)
+	}
+	if o.classes[c].size--; o.classes[c].size > 0 {
+		o.compete(c)
 		return
 	}
-	o.winners.fix(c)
+	o.freeClass(c)
+	if len(o.winners.scores) > 0 && int(c) < len(o.winners.scores[0]) {
+		o.winners.set(o, c, math.Inf(1))
+	}
 }
 
-// move takes up that m's load is load now: m goes to the end of its equals.
-func (o *order) move(m *Member, load int64) {
-	from := m.bucket
-	c := from.class
-	head, low := c.low.head, c.low.load
+// move takes up that the load of the member on seat i is load now: it goes to
+// the end of its equals.
+func (o *order) move(i int32, load int64) {
+	s := &o.seats[i]
+	from := s.bucket
+	b := &o.buckets[from]
+	c := b.class
+	low := o.classes[c].low
+	head, least := o.buckets[low].head, o.buckets[low].load
 	o.clock++
-	m.stamp = o.clock
-	if from.size == 1 && from.fits(load) {
-		from.load = load
+	s.stamp = o.clock
+	if b.size == 1 && o.fits(b, load) {
+		b.load = load
 	} else {
-		to := c.find(from, load)
-		if to == nil || to.load != load {
+		to := o.find(c, from, load)
+		if to == none || o.buckets[to].load != load {
 			to = o.newBucket(c, to, load)
 		}
-		from.remove(m)
-		to.push(m)
-		if from.size == 0 {
-			o.dropBucket(c, from)
+		o.pull(i)
+		o.push(i, to)
+		if o.buckets[from].size == 0 {
+			o.freeBucket(from)
 		}
 	}
-	if c.low.head != head || c.low.load != low {
-		o.winners.fix(c)
+	low = o.classes[c].low
+	if o.buckets[low].head != head || o.buckets[low].load != least {
+		o.compete(c)
 	}
 }
 
-// newBucket inserts a bucket for load after prev.
-func (o *order) newBucket(c *class, prev *bucket, load int64) *bucket {
-	b := o.spare
-	if b == nil {
-		b = newBucket()
-	} else {
-		o.spare, b.next = b.next, nil
-	}
-	b.load = load
-	c.insert(b, prev)
-	return b
-}
-
-func (o *order) dropBucket(c *class, b *bucket) {
-	c.drop(b)
-	b.next, o.spare = o.spare, b
-}
-
-// mix puts m at a random place of b. A short list is walked; in a long one
-// members of the order are drawn until one stands in b, which most do when b is
-// long. When luck fails, m goes to the end.
-func (o *order) mix(m *Member, b *bucket) {
+// mix puts seat i at a random place of bucket b. A short list is walked; in a
+// long one seats of the order are drawn until one is of b, which most are when b
+// is long. When luck fails, i goes to the end.
+func (o *order) mix(i, b int32) {
 	const short, draws = 32, 32
 	o.clock++
-	m.stamp = o.clock
-	if b.size == 0 {
+	o.seats[i].stamp = o.clock
+	o.seats[i].bucket = none
+	size := int(o.buckets[b].size)
+	if size == 0 {
 		// Among equals of other classes the stamp decides.
-		m.stamp -= rand.Uint64N(min(o.clock, uint64(len(o.members))))
+		o.seats[i].stamp -= rand.Uint64N(min(o.clock, uint64(len(o.seats))))
 	}
-	if b.size <= short {
-		at := b.head
-		for range rand.IntN(b.size + 1) {
-			at = at.next
+	if size <= short {
+		at := o.buckets[b].head
+		for range rand.IntN(size + 1) {
+			at = o.seats[at].next
 		}
-		if at == nil {
-			b.push(m)
+		if at == none {
+			o.push(i, b)
 		} else {
-			b.pushBefore(m, at)
+			o.pushBefore(i, at)
 		}
 		return
 	}
 	for range draws {
-		if at := o.members[rand.IntN(len(o.members))]; at.bucket == b {
-			b.pushBefore(m, at)
+		if at := rand.Int32N(int32(len(o.seats))); o.seats[at].bucket == b {
+			o.pushBefore(i, at)
 			return
 		}
 	}
-	b.push(m)
-}
-
-// nearWeight is how far, relative to one already there, a weight may be and
-// still be taken as that one: fixed-point shares of equals differ by a unit.
-const nearWeight = 1.0 / (1 << 16)
-
-// quantum cuts a weight to sixteen bits of fraction. Weights of one quantum are
-// near each other, and weights near each other are at most one quantum apart.
-func quantum(weight float64) uint64 { return math.Float64bits(weight) >> (52 - 16) }
-
-// classOf returns the class that has the weight, or the nearest of those near
-// it, or a new one.
-func (o *order) classOf(weight float64) *class {
-	q := quantum(weight)
-	var best *class
-	for _, c := range []*class{o.classes[q-1], o.classes[q], o.classes[q+1]} {
-		if c == nil || math.Abs(weight-c.weight) > nearWeight*c.weight {
-			continue
-		}
-		if best == nil || math.Abs(weight-c.weight) < math.Abs(weight-best.weight) {
-			best = c
-		}
-	}
-	if best == nil {
-		best = &class{order: o, weight: weight}
-		if o.classes == nil {
-			o.classes = map[uint64]*class{}
-		}
-		o.classes[q] = best
-	}
-	return best
+	o.push(i, b)
 }

@@ -24,15 +24,10 @@ type Roster struct {
 // while it is in a view, it stands in that view's order. The ledger's mutex
 // guards it.
 type Member struct {
-	// What a pick touches, one cache line.
-	node       *node   // nil once it has left
-	bucket     *bucket // its place in the view's order; nil while draining or not ready
-	prev, next *Member // in the bucket
-	stamp      uint64
-	value      any
-
+	node   *node // nil once it has left
 	view   *View // nil while it is not ready
-	index  int   // in the order's members
+	value  any
+	seat   int32 // in the view's order; none while draining or not ready
 	weight uint32
 	leaves bool // while an update is applied
 	roster *Roster
@@ -102,7 +97,7 @@ func (r *Roster) seat(n *node, e Endpoint) *Member {
 		m = n.memberOf(r)
 	}
 	if m == nil {
-		m = &Member{roster: r}
+		m = &Member{roster: r, seat: none}
 		r.members[m] = struct{}{}
 	}
 	m.leaves = false

@@ -66,9 +66,11 @@ func (m *Member) snapshot() MemberSnapshot {
 		return s
 	}
 	s.Ready, s.Priority, s.Weight = true, m.view.priority, m.weight
-	s.Draining = m.bucket == nil
+	s.Draining = m.seat == none
 	if !s.Draining {
-		s.Score = float64(m.bucket.load+1) / m.bucket.class.weight
+		o := &m.view.order
+		b := &o.buckets[o.seats[m.seat].bucket]
+		s.Score = float64(b.load+1) / o.classes[b.class].weight
 	}
 	return s
 }

@@ -56,7 +56,7 @@ func (v *View) AcquireElsewhere(t *Tried) (Lease, any, bool) {
 		if n.ledger != l {
 			continue // the view has moved since
 		}
-		if m := n.memberOf(v.roster); m != nil && m.view == v && m.bucket != nil {
+		if m := n.memberOf(v.roster); m != nil && m.view == v && m.seat != none {
 			v.order.remove(m)
 			aside = append(aside, m)
 		}

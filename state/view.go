@@ -14,7 +14,7 @@ type View struct {
 // NewView adds an empty view to the roster. The priority level is shown in
 // snapshots; views do not know of each other.
 func (r *Roster) NewView(priority uint32) *View {
-	v := &View{roster: r, ledger: r.ledger, priority: priority}
+	v := &View{roster: r, ledger: r.ledger, priority: priority, order: newOrder()}
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
 	if r.members != nil {
@@ -57,7 +57,7 @@ func (v *View) Remove(m *Member) {
 }
 
 func (v *View) remove(m *Member) {
-	if m.bucket != nil {
+	if m.seat != none {
 		v.order.remove(m)
 	}
 	m.view, m.weight, m.value = nil, 0, nil

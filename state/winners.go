@@ -7,84 +7,37 @@ import "math"
 const fan = 8
 
 // winners finds the class with the lowest score: a tournament tree (D. Knuth,
-// The Art of Computer Programming 3, 5.4.1) with the classes as its leaves.
-// Between equal scores the class whose head waits longest wins.
+// The Art of Computer Programming 3, 5.4.1) with class i as leaf i. Between equal
+// scores the class whose head waits longest wins.
 type winners struct {
-	classes []*class // class i is leaf i
-
-	// scores[0] are the leaves', +Inf without one; scores[k][g] is the best of
-	// group g on level k−1 and leaf[k][g] where it comes from. The last level is
-	// the root.
+	// scores[0] are the leaves', +Inf for a class that is not in use; scores[k][g]
+	// is the best of group g on level k−1 and leaf[k][g] where it comes from. The
+	// last level is the root.
 	scores [][]float64
 	leaf   [][]int32
 }
 
-func (w *winners) add(c *class) {
-	c.slot = len(w.classes)
-	w.classes = append(w.classes, c)
-	if len(w.scores) == 0 || len(w.classes) > len(w.scores[0]) {
+// best returns the class with the lowest score. There must be one.
+func (w *winners) best() int32 { return w.leaf[len(w.leaf)-1][0] }
+
+// set gives class c its score and plays its matches up to the root again. Where
+// the outcome is plain from the score alone, the others are not looked at.
+func (w *winners) set(o *order, c int32, score float64) {
+	for len(w.scores) == 0 || int(c) >= len(w.scores[0]) {
 		w.grow()
-		return
 	}
-	if c.slot == 1 { // the first one competes from now on
-		w.fix(w.classes[0])
-	}
-	w.fix(c)
-}
-
-// drop takes c out; the last leaf moves to its place.
-func (w *winners) drop(c *class) {
-	last := len(w.classes) - 1
-	moved := w.classes[last]
-	w.classes[c.slot] = moved
-	w.classes[last] = nil
-	w.classes = w.classes[:last]
-	w.scores[0][last] = math.Inf(1)
-	if moved != c {
-		moved.slot = c.slot
-		w.scores[0][c.slot] = moved.score()
-	}
-	w.climb(last)
-	if moved != c {
-		w.climb(c.slot)
-	}
-}
-
-// best returns the class with the lowest score, nil without one.
-func (w *winners) best() *class {
-	switch len(w.classes) {
-	case 0:
-		return nil
-	case 1:
-		return w.classes[0] // nobody to beat: the tree is not kept in step
-	}
-	return w.classes[w.leaf[len(w.leaf)-1][0]]
-}
-
-// fix takes up a change of c's score or head.
-func (w *winners) fix(c *class) {
-	if len(w.classes) < 2 {
-		return
-	}
-	w.scores[0][c.slot] = c.score()
-	w.climb(c.slot)
-}
-
-// climb plays the matches from leaf i to the root again. Where the outcome is
-// plain from the score alone, the other contestants are not looked at.
-func (w *winners) climb(i int) {
-	won, score := int32(i), w.scores[0][i]
-	from := won
+	w.scores[0][c] = score
+	won, i := c, int(c)
 	for k := 1; k < len(w.scores); k++ {
 		i /= fan
 		had, best := w.leaf[k][i], w.scores[k][i]
 		switch {
-		case score < best && won == from:
-		case score > best && had != from && won == from:
+		case score < best && won == c:
+		case score > best && had != c && won == c:
 			return
 		default:
-			won, score = w.play(k-1, i)
-			if had == won && won != from && best == score {
+			won, score = w.play(o, k-1, i)
+			if had == won && won != c && best == score {
 				return
 			}
 		}
@@ -93,7 +46,7 @@ func (w *winners) climb(i int) {
 }
 
 // play returns the winner of group g on level k and its score.
-func (w *winners) play(k, g int) (int32, float64) {
+func (w *winners) play(o *order, k, g int) (int32, float64) {
 	group := (*[fan]float64)(w.scores[k][g*fan:])
 	best, score := 0, group[0]
 	for i := 1; i < fan; i++ {
@@ -101,12 +54,19 @@ func (w *winners) play(k, g int) (int32, float64) {
 			best, score = i, group[i]
 		}
 	}
+	won := w.from(k, g*fan+best)
+	if math.IsInf(score, 1) {
+		return won, score
+	}
 	for i := best + 1; i < fan; i++ {
-		if group[i] == score && w.waitsLonger(k, g*fan+i, g*fan+best) {
-			best = i
+		if group[i] != score {
+			continue
+		}
+		if c := w.from(k, g*fan+i); o.headStamp(c) < o.headStamp(won) {
+			won = c
 		}
 	}
-	return w.from(k, g*fan+best), score
+	return won, score
 }
 
 // from returns the leaf that stands at place i of level k.
@@ -117,38 +77,25 @@ func (w *winners) from(k, i int) int32 {
 	return w.leaf[k][i]
 }
 
-func (w *winners) waitsLonger(k, i, j int) bool {
-	if math.IsInf(w.scores[k][i], 1) {
-		return false
-	}
-	a, b := w.classes[w.from(k, i)], w.classes[w.from(k, j)]
-	return a.low.head.stamp < b.low.head.stamp
-}
-
-// grow makes room for eight times the leaves and plays all matches.
+// grow makes room for eight times the leaves: the tree so far becomes the first
+// group of one a level higher.
 func (w *winners) grow() {
-	size := fan
-	if len(w.scores) > 0 {
-		size = len(w.scores[0]) * fan
+	if len(w.scores) == 0 {
+		w.scores = [][]float64{{math.Inf(1)}}
+		w.leaf = [][]int32{{0}}
 	}
-	w.scores, w.leaf = nil, nil
-	for n := size; ; n /= fan {
-		level := make([]float64, n)
-		for i := range level {
-			level[i] = math.Inf(1)
+	for k, level := range w.scores {
+		size := len(level) * fan
+		wide := make([]float64, size)
+		for i := copy(wide, level); i < size; i++ {
+			wide[i] = math.Inf(1)
 		}
-		w.scores = append(w.scores, level)
-		w.leaf = append(w.leaf, make([]int32, n))
-		if n == 1 {
-			break
-		}
+		w.scores[k] = wide
+		leaf := make([]int32, size)
+		copy(leaf, w.leaf[k])
+		w.leaf[k] = leaf
 	}
-	for i, c := range w.classes {
-		w.scores[0][i] = c.score()
-	}
-	for k := 1; k < len(w.scores); k++ {
-		for g := range w.scores[k] {
-			w.leaf[k][g], w.scores[k][g] = w.play(k-1, g)
-		}
-	}
+	top := len(w.scores) - 1
+	w.scores = append(w.scores, []float64{w.scores[top][0]})
+	w.leaf = append(w.leaf, []int32{w.from(top, 0)})
 }

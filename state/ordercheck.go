@@ -1,0 +1,140 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// check returns what is wrong in the order; see [Ledger.Check].
+func (o *order) check() error {
+	var errs []error
+	if len(o.members) != len(o.seats) {
+		return fmt.Errorf("%d members on %d seats", len(o.members), len(o.seats))
+	}
+	for i, m := range o.members {
+		errs = append(errs, o.checkSeat(int32(i), m))
+	}
+	seated := 0
+	for q, c := range o.byWeight {
+		n, err := o.checkClass(c)
+		errs = append(errs, err)
+		seated += n
+		if quantum(o.classes[c].weight) != q {
+			errs = append(errs, fmt.Errorf("class %v is found by another weight", o.classes[c].weight))
+		}
+	}
+	if seated != len(o.seats) {
+		errs = append(errs, fmt.Errorf("%d members in buckets, %d seats", seated, len(o.seats)))
+	}
+	spare := 0
+	for b := o.spare; b != none; b = o.buckets[b].next {
+		spare++
+		if o.buckets[b].class != none || o.buckets[b].size != 0 {
+			errs = append(errs, fmt.Errorf("the spare bucket %d is in use", b))
+		}
+	}
+	return errors.Join(append(errs, o.checkFirst(), o.checkTables(spare))...)
+}
+
+func (o *order) checkSeat(i int32, m *Member) error {
+	if m.seat != i {
+		return fmt.Errorf("member %q is not on seat %d", m.addrs, i)
+	}
+	b := &o.buckets[o.seats[i].bucket]
+	if m.node == nil || b.load != m.node.inFlight {
+		return fmt.Errorf("member %q stands at %d, not at its node's count", m.addrs, b.load)
+	}
+	w := o.classes[b.class].weight
+	if math.Abs(float64(m.weight)-w) > nearWeight*w {
+		return fmt.Errorf("member %q with weight %d stands in class %v", m.addrs, m.weight, w)
+	}
+	return nil
+}
+
+// checkFirst asserts that the member to choose next is the best one that waits
+// longest.
+func (o *order) checkFirst() error {
+	best := none
+	for _, c := range o.byWeight {
+		if best == none || o.score(c) < o.score(best) ||
+			o.score(c) == o.score(best) && o.headStamp(c) < o.headStamp(best) {
+			best = c
+		}
+	}
+	first := o.first()
+	if best == none {
+		if first != nil {
+			return errors.New("an empty order has a first member")
+		}
+		return nil
+	}
+	c := o.buckets[o.seats[first.seat].bucket].class
+	if o.score(c) != o.score(best) || o.headStamp(c) != o.headStamp(best) || o.head(c) != first.seat {
+		return fmt.Errorf("the first member %q is not the best one that waits longest", first.addrs)
+	}
+	return nil
+}
+
+// checkTables asserts that nothing is lost from the tables.
+func (o *order) checkTables(spare int) error {
+	used := 0
+	for _, c := range o.byWeight {
+		for b := o.classes[c].low; b != none; b = o.buckets[b].next {
+			used++
+		}
+	}
+	if used+spare != len(o.buckets) {
+		return fmt.Errorf("%d buckets in use and %d spare of %d", used, spare, len(o.buckets))
+	}
+	if len(o.byWeight)+len(o.freeClasses) != len(o.classes) {
+		return fmt.Errorf("%d classes in use and %d free of %d", len(o.byWeight), len(o.freeClasses), len(o.classes))
+	}
+	return nil
+}
+
+// checkClass returns the number of members, too.
+func (o *order) checkClass(c int32) (int, error) {
+	var errs []error
+	cl := &o.classes[c]
+	members := 0
+	prev := none
+	for i := cl.low; i != none; prev, i = i, o.buckets[i].next {
+		b := &o.buckets[i]
+		if b.class != c || b.prev != prev || prev != none && o.buckets[prev].load >= b.load {
+			errs = append(errs, fmt.Errorf("class %v: bucket %d is out of order", cl.weight, b.load))
+		}
+		errs = append(errs, o.checkBucket(i))
+		members += int(b.size)
+	}
+	for k, i := range cl.lanes {
+		last := none
+		for ; i != none; last, i = i, o.buckets[i].express[k].next {
+			b := &o.buckets[i]
+			if b.class != c || b.express[k].prev != last || last != none && o.buckets[last].load >= b.load {
+				errs = append(errs, fmt.Errorf("class %v: bucket %d is out of order on lane %d", cl.weight, b.load, k))
+			}
+		}
+	}
+	if members != cl.size || members == 0 {
+		errs = append(errs, fmt.Errorf("class %v: size %d with %d members", cl.weight, cl.size, members))
+	}
+	return members, errors.Join(errs...)
+}
+
+func (o *order) checkBucket(i int32) error {
+	b := &o.buckets[i]
+	n := int32(0)
+	prev := none
+	for s := b.head; s != none; prev, s = s, o.seats[s].next {
+		n++
+		at := &o.seats[s]
+		if at.bucket != i || at.prev != prev || prev != none && o.seats[prev].stamp > at.stamp {
+			return fmt.Errorf("bucket %d is broken at seat %d", b.load, s)
+		}
+	}
+	if n != b.size || n == 0 || b.tail != prev {
+		return fmt.Errorf("bucket %d has size %d with %d members", b.load, b.size, n)
+	}
+	return nil
+}
