@@ -41,6 +41,11 @@ func (o *order) head(c int32) int32 { return o.buckets[o.classes[c].low].head }
 
 func (o *order) headStamp(c int32) uint64 { return o.seats[o.head(c)].stamp }
 
+// takenWeight returns the weight that the member on seat i is taken as having.
+func (o *order) takenWeight(i int32) float64 {
+	return o.classes[o.buckets[o.seats[i].bucket].class].weight
+}
+
 // score returns that of the best members of class c. Division, since equal
 // rationals must be equal floats.
 func (o *order) score(c int32) float64 {
@@ -56,11 +61,11 @@ func (o *order) compete(c int32) {
 }
 
 // place puts the newcomer m at a random place among its equals.
-func (o *order) place(m *Member, load int64) {
+func (o *order) place(m *Member, weight float64, load int64) {
 	m.seat = int32(len(o.seats))
 	o.members = append(o.members, m)
 	o.seats = append(o.seats, seat{})
-	c := o.classOf(float64(m.weight))
+	c := o.classOf(weight)
 	o.classes[c].size++
 	b := o.find(c, none, load)
 	if b == none || o.buckets[b].load != load {

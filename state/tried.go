@@ -51,19 +51,23 @@ func (v *View) AcquireElsewhere(t *Tried) (Lease, any, bool) {
 	l := v.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var aside []*Member
+	type aside struct {
+		member *Member
+		weight float64
+	}
+	var set []aside
 	for _, n := range tried {
 		if n.ledger != l {
 			continue // the view has moved since
 		}
 		if m := n.memberOf(v.roster); m != nil && m.view == v && m.seat != none {
+			set = append(set, aside{m, v.order.takenWeight(m.seat)})
 			v.order.remove(m)
-			aside = append(aside, m)
 		}
 	}
 	lease, value, ok := v.acquire()
-	for _, m := range aside {
-		v.order.place(m, m.node.inFlight)
+	for _, a := range set {
+		v.order.place(a.member, a.weight, a.member.node.inFlight)
 	}
 	return lease, value, ok
 }

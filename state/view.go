@@ -42,7 +42,7 @@ func (v *View) Set(m *Member, weight uint32, value any) {
 	}
 	m.view, m.weight, m.value = v, weight, value
 	if weight > 0 {
-		v.order.place(m, m.node.inFlight)
+		v.order.place(m, float64(weight), m.node.inFlight)
 	}
 }
 

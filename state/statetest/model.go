@@ -56,12 +56,13 @@ func (m *Model) Set(view int, addr string, weight uint32) {
 // Remove makes addr not ready in a view.
 func (m *Model) Remove(view int, addr string) { delete(m.Views[view], addr) }
 
-// Best returns the addresses that a view may choose, sorted.
-func (m *Model) Best(view int) []string {
+// Best returns the addresses that a view may choose when those of except were
+// tried, sorted.
+func (m *Model) Best(view int, except ...string) []string {
 	var best []string
 	low := math.Inf(1)
 	for addr, w := range m.Views[view] {
-		if w.Given == 0 {
+		if w.Given == 0 || slices.Contains(except, addr) {
 			continue
 		}
 		score := float64(m.Loads[addr]+1) / w.Taken

@@ -96,8 +96,10 @@ func (s *Script) step() (string, error) {
 	case r == nil:
 		s.openRoster(id)
 		return "open view", nil
-	case op < 5:
+	case op < 4:
 		return "acquire", s.acquire(id)
+	case op == 4:
+		return "acquire elsewhere", s.acquireElsewhere(id, s.next(4))
 	case op < 8:
 		if len(s.live) == 0 {
 			return "release", nil
@@ -148,6 +150,25 @@ func (s *Script) closeRoster(id int) {
 func (s *Script) acquire(id int) error {
 	best := s.model.Best(id)
 	lease, value, ok := s.rosters[id].view.Acquire()
+	return s.chosen(best, lease, value, ok)
+}
+
+// acquireElsewhere is a retry after attempts that up to k live leases are of.
+func (s *Script) acquireElsewhere(id, k int) error {
+	var tried state.Tried
+	var addrs []string
+	for range min(k, len(s.live)) {
+		l := s.live[s.next(len(s.live))]
+		tried.Add(l.lease)
+		addrs = append(addrs, l.addr)
+	}
+	best := s.model.Best(id, addrs...)
+	lease, value, ok := s.rosters[id].view.AcquireElsewhere(&tried)
+	return s.chosen(best, lease, value, ok)
+}
+
+// chosen compares a choice with those that the model allows.
+func (s *Script) chosen(best []string, lease state.Lease, value any, ok bool) error {
 	if !ok {
 		if len(best) > 0 {
 			return fmt.Errorf("nothing was chosen, want one of %q", best)
