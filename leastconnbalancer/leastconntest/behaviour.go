@@ -48,8 +48,9 @@ func (b *behaviour) SetDelay(delay time.Duration) {
 	b.delay = delay
 }
 
-// SetPanic lets the handlers of RPCs that start from now on panic, once they have answered the first message. The node
-// survives; the RPC ends with codes.Internal.
+// SetPanic lets the handlers of RPCs that start from now on panic: those of streams once they have sent their
+// acknowledgement or header, those of unary RPCs instead of answering. The node survives; the RPC ends with
+// codes.Internal.
 func (b *behaviour) SetPanic(panics bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

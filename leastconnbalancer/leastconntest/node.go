@@ -27,7 +27,7 @@ type Options struct {
 	Delay time.Duration
 	// Fail ends every RPC at once with this code. Default: codes.OK, which does not. See SetFail.
 	Fail codes.Code
-	// Panic lets every RPC handler panic once it has answered its first message. See SetPanic.
+	// Panic lets every RPC handler panic. See SetPanic.
 	Panic bool
 }
 

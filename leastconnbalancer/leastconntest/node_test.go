@@ -242,6 +242,17 @@ func TestNodeStopsAndRestarts(t *testing.T) {
 	assert.Error(t, a.Restart())
 }
 
+func TestNodeStopWaitsForHandlers(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{}, "a")[0]
+	for range 10 {
+		_, err := dial(t, a).OpenTogether(t.Context(), 200)
+		require.NoError(t, err)
+		a.Stop()
+		require.Zero(t, a.Live())
+		require.NoError(t, a.Restart())
+	}
+}
+
 // A node in service is up while its port is: no connection attempt may fail between the two servers of a GoAway.
 func TestNodeGoAwayNeverRefuses(t *testing.T) {
 	a := startNodes(t, leastconntest.Options{}, "a")[0]

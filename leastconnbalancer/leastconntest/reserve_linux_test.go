@@ -2,6 +2,7 @@ package leastconntest
 
 import (
 	"net"
+	"net/netip"
 	"syscall"
 	"testing"
 
@@ -25,6 +26,19 @@ func TestReservedPortIsKept(t *testing.T) {
 	require.NoError(t, listener.Close())
 	release()
 	assert.NoError(t, bind(t, addr.Port))
+}
+
+func TestStoppedNodeKeepsItsPort(t *testing.T) {
+	n, err := StartNode(Options{})
+	require.NoError(t, err)
+	defer n.Close()
+	port := int(netip.MustParseAddrPort(n.Addr()).Port())
+	n.Stop()
+	assert.ErrorIs(t, bind(t, port), syscall.EADDRINUSE)
+	require.NoError(t, n.Restart())
+	n.Stop()
+	n.Close()
+	assert.NoError(t, bind(t, port), "a closed node gives its port back")
 }
 
 // bind tries to get the port as a socket does that was not meant to share it.

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+)
+
+// Judged by the rule for least_conn, round_robin fails where its rotation does not happen to level the load.
+func TestCompareFindsMisplacedSessions(t *testing.T) {
+	site, err := ownSite()
+	require.NoError(t, err)
+	defer site.close()
+	judged := policies[0]
+	judged.judged = true
+	r := compare(t.Context(), site, []policy{judged}, scenarios)
+
+	assert.Equal(t, exitMisplaced, r.status(), r.render())
+	for s, want := range map[int][]int{1: {6, 2}, 2: {6, 6}, 3: {9, 3}} {
+		assert.NoError(t, r.outcomes[s][0].err)
+		assert.Equal(t, want, r.outcomes[s][0].after, scenarios[s].name)
+	}
+}
+
+func TestLeastConnPlacesEverySession(t *testing.T) {
+	var out bytes.Buffer
+	status, err := run(t.Context(), nil, &out)
+	require.NoError(t, err)
+	assert.Equal(t, exitPlaced, status, out.String())
+	assert.Contains(t, out.String(), "least_conn put 38 of 38 sessions")
+}
+
+func TestTargetServers(t *testing.T) {
+	nodes, err := leastconntest.StartNodes(leastconntest.Options{}, "a", "b", "c")
+	require.NoError(t, err)
+	defer leastconntest.CloseNodes(nodes...)
+	target := nodes[0].Addr() + ", " + nodes[1].Addr() + "," + nodes[2].Addr()
+
+	site, err := openSite(t.Context(), target, 0)
+	require.NoError(t, err)
+	defer site.close()
+	r := compare(t.Context(), site, policies[:1], scenarios)
+	assert.Equal(t, exitPlaced, r.status(), r.render())
+	assert.Equal(t, []int{6, 2}, r.outcomes[1][0].after)
+	assert.True(t, r.outcomes[3][0].skipped, "nobody can age the connections of these servers")
+
+	site, err = openSite(t.Context(), target, time.Second)
+	require.NoError(t, err)
+	assert.True(t, site.ages())
+
+	_, err = openSite(t.Context(), nodes[0].Addr(), 0)
+	assert.ErrorContains(t, err, "at least 3")
+	_, err = openSite(t.Context(), nodes[0].Addr()+","+nodes[1].Addr()+","+nodes[0].Addr(), 0)
+	assert.ErrorContains(t, err, `both named "a"`)
+	nodes[2].Stop()
+	_, err = openSite(t.Context(), target, 0)
+	assert.ErrorContains(t, err, nodes[2].Addr())
+}
+
+func TestFlagsAreChecked(t *testing.T) {
+	for _, args := range [][]string{{"-max-age", "5s"}, {"-max-age", "-5s", "-target", "x"}, {"surplus"}} {
+		status, err := run(t.Context(), args, &bytes.Buffer{})
+		assert.Equal(t, exitFailed, status, args)
+		assert.Error(t, err, args)
+	}
+}
