@@ -2,7 +2,10 @@ module github.com/leastconn/grpc-leastconn
 
 go 1.26.0
 
-require github.com/stretchr/testify v1.12.1
+require (
+	github.com/stretchr/testify v1.12.1
+	google.golang.org/grpc v1.85.0
+)
 
 require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
@@ -10,6 +13,5 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
-	google.golang.org/grpc v1.85.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
