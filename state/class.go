@@ -26,7 +26,8 @@ type class struct {
 const nearWeight = 1.0 / (1 << 16)
 
 // quantum cuts a weight to sixteen bits of fraction. Weights of one quantum are
-// near each other, and weights near each other are at most one quantum apart.
+// near each other, and weights near each other are at most two quanta apart: a
+// quantum is 2⁻¹⁷ to 2⁻¹⁶ of its weights.
 func quantum(weight float64) uint64 { return math.Float64bits(weight) >> (52 - 16) }
 
 // classOf returns the class that has the weight, or the nearest of those near
@@ -34,7 +35,7 @@ func quantum(weight float64) uint64 { return math.Float64bits(weight) >> (52 - 1
 func (o *order) classOf(weight float64) int32 {
 	q := quantum(weight)
 	best, distance := none, math.Inf(1)
-	for _, at := range []uint64{q - 1, q, q + 1} {
+	for at := q - 2; at <= q+2; at++ {
 		c, ok := o.byWeight[at]
 		if !ok {
 			continue

@@ -31,63 +31,67 @@ func (r *Roster) match(join []Endpoint) []*node {
 			take(i, r.ledger.byID[e.ID])
 		}
 	}
-	var partial []candidate
+	var all []candidate
 	for i, e := range join {
-		if nodes[i] != nil {
-			continue
-		}
-		all := r.ledger.candidates(i, e)
-		for _, c := range all {
-			if c.shared == len(c.node.addrs) && c.shared == len(e.Addrs) {
-				take(i, c.node)
-			}
-		}
 		if nodes[i] == nil {
-			partial = append(partial, all...)
+			all = r.ledger.candidates(all, i, e)
 		}
 	}
-	slices.SortStableFunc(partial, mostLoaded)
-	for _, c := range partial {
-		take(c.endpoint, c.node)
+	slices.SortFunc(all, compareCandidates)
+	for _, c := range all {
+		take(c.index, c.node)
 	}
 	return nodes
 }
 
 // candidate is a node that shares addresses with an endpoint of an update.
 type candidate struct {
-	endpoint int    // index in the update
-	first    string // the endpoint's first address
+	index    int // of the endpoint
+	endpoint Endpoint
 	node     *node
 	shared   int // addresses
 }
 
-// mostLoaded orders candidates; where load and overlap are equal, the result
-// must not depend on the order in which a resolver lists its endpoints.
-func mostLoaded(a, b candidate) int {
+func (c candidate) full() bool {
+	return c.shared == len(c.node.addrs) && c.shared == len(c.endpoint.Addrs)
+}
+
+// compareCandidates puts the better match first: a full one, then the more
+// loaded node, then the larger overlap. The rest makes the result independent of
+// the order in which a resolver lists its endpoints.
+func compareCandidates(a, b candidate) int {
+	if a.full() != b.full() {
+		if a.full() {
+			return -1
+		}
+		return 1
+	}
 	return cmp.Or(
 		cmp.Compare(b.node.inFlight, a.node.inFlight),
 		cmp.Compare(b.shared, a.shared),
-		cmp.Compare(a.first, b.first),
+		slices.Compare(a.endpoint.Addrs, b.endpoint.Addrs),
+		cmp.Compare(a.endpoint.ID, b.endpoint.ID),
+		slices.Compare(a.node.addrs, b.node.addrs),
+		cmp.Compare(a.node.id, b.node.id),
 	)
 }
 
-// candidates returns the nodes that share an address with e and do not have
-// another id, most loaded first.
-func (l *Ledger) candidates(i int, e Endpoint) []candidate {
-	var found []candidate
+// candidates appends the nodes that share an address with endpoint i and do not
+// have another id.
+func (l *Ledger) candidates(all []candidate, i int, e Endpoint) []candidate {
+	first := len(all)
 	for _, a := range e.Addrs {
 		for _, n := range l.byAddr[a] {
 			if n.id != "" && e.ID != "" && n.id != e.ID {
 				continue
 			}
-			at := slices.IndexFunc(found, func(c candidate) bool { return c.node == n })
+			at := slices.IndexFunc(all[first:], func(c candidate) bool { return c.node == n })
 			if at < 0 {
-				at = len(found)
-				found = append(found, candidate{endpoint: i, first: e.Addrs[0], node: n})
+				at = len(all) - first
+				all = append(all, candidate{index: i, endpoint: e, node: n})
 			}
-			found[at].shared++
+			all[first+at].shared++
 		}
 	}
-	slices.SortStableFunc(found, mostLoaded)
-	return found
+	return all
 }

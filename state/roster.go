@@ -65,18 +65,21 @@ func (r *Roster) Update(leave []*Member, join []Endpoint) []*Member {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
+	joined := make([]*Member, len(join))
 	if r.members == nil {
-		return make([]*Member, len(join))
+		for i := range joined {
+			joined[i] = &Member{roster: r, seat: none} // gone already
+		}
+		return joined
 	}
 	for _, m := range leave {
-		m.leaves = m.node != nil
+		m.leaves = m.node != nil && m.roster == r
 	}
 	join = slices.Clone(join)
 	for i := range join {
 		join[i].Addrs = canonical(join[i].Addrs)
 	}
 	nodes := r.match(join)
-	joined := make([]*Member, len(join))
 	for i, e := range join {
 		joined[i] = r.seat(nodes[i], e)
 	}
