@@ -48,6 +48,9 @@ type leastConn struct {
 // UpdateClientConnState takes up a new list or configuration. What is wrong in
 // itself is refused as a whole, and the last good one stays in use.
 func (b *leastConn) UpdateClientConnState(s balancer.ClientConnState) error {
+	if b.isClosed() {
+		return nil
+	}
 	endpoints := endpointsOf(s.ResolverState)
 	if len(endpoints) == 0 {
 		return b.empty()
@@ -125,13 +128,21 @@ func (b *leastConn) ExitIdle() {
 
 // Close ends the children and takes the members away. The leases of RPCs that
 // gRPC ends after it still land. Closing twice changes nothing.
+//
+// A finished ClientStream that is kept reaches its SubConn, by that the child
+// and by that the balancer; so nothing of the ledger stays with either.
 func (b *leastConn) Close() {
 	b.mu.Lock()
 	b.held, b.closed = true, true
-	roster := b.roster
+	for _, c := range b.children {
+		c.detach()
+	}
 	for _, l := range b.levels {
 		l.stop()
+		l.picker.Close()
 	}
+	roster := b.roster
+	b.roster, b.levels, b.failed = nil, nil, nil
 	b.mu.Unlock()
 	if roster != nil {
 		roster.Close()
@@ -140,4 +151,5 @@ func (b *leastConn) Close() {
 		c.close()
 	}
 	clear(b.children)
+	b.listed = nil
 }

@@ -73,6 +73,13 @@ func (b *leastConn) setState(c *child, s connectivity.State, picker balancer.Pic
 	}
 }
 
+// detach lets go of all that leads to the ledger: the child is listed no more.
+// Caller holds the parent's mu.
+func (c *child) detach() {
+	c.state = connectivity.Shutdown
+	c.member, c.level, c.picker = nil, nil, nil
+}
+
 func (c *child) updateClientConnState() error {
 	c.calls.Lock()
 	defer c.calls.Unlock()

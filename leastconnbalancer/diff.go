@@ -154,6 +154,7 @@ func (b *leastConn) leave(c *child) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.setState(c, connectivity.Shutdown, nil)
+	c.detach()
 	if b.failed == c {
 		b.failed = nil
 	}

@@ -27,6 +27,12 @@ func (b *leastConn) publish() {
 	b.publishLocked()
 }
 
+func (b *leastConn) isClosed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
+}
+
 // fail publishes err as long as there are no children.
 func (b *leastConn) fail(err error) {
 	b.mu.Lock()

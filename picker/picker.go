@@ -18,12 +18,23 @@ import (
 // Picker picks from the members that its views have at that moment, so one that
 // was published long ago chooses as the newest does. It is safe for concurrent
 // use and never blocks.
-type Picker struct{ views []*state.View }
+type Picker struct {
+	views atomic.Pointer[[]*state.View] // nil once closed
+}
 
 // New returns a picker over views of one roster, whose values must be
 // balancer.Pickers. First attempts go to the first view, later ones to nodes
 // that were not tried, in the first view that has one.
-func New(views ...*state.View) *Picker { return &Picker{views: views} }
+func New(views ...*state.View) *Picker {
+	p := &Picker{}
+	p.views.Store(&views)
+	return p
+}
+
+// Close lets go of the views: gRPC may keep the last picker of a balancer that
+// is closed for as long as a finished RPC is kept. RPCs that still pick from it
+// wait for the next one.
+func (p *Picker) Close() { p.views.Store(nil) }
 
 // Pick implements balancer.Picker. The lease is given back by the first call of
 // the result's Done, or at once when the child does not pick. With an empty
@@ -48,14 +59,18 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 }
 
 func (p *Picker) acquire(ctx context.Context) (state.Lease, any, bool) {
+	views := p.views.Load()
+	if views == nil {
+		return state.Lease{}, nil, false
+	}
 	tried, explicit := recordOf(ctx)
 	if tried == nil {
-		return p.views[0].Acquire()
+		return (*views)[0].Acquire()
 	}
-	lease, child, ok := p.elsewhere(tried)
+	lease, child, ok := elsewhere(*views, tried)
 	if !ok { // every node was tried: the RPC starts over
 		tried.Reset()
-		lease, child, ok = p.views[0].Acquire()
+		lease, child, ok = (*views)[0].Acquire()
 	}
 	if explicit {
 		tried.Add(lease)
@@ -63,8 +78,8 @@ func (p *Picker) acquire(ctx context.Context) (state.Lease, any, bool) {
 	return lease, child, ok
 }
 
-func (p *Picker) elsewhere(tried *state.Tried) (state.Lease, any, bool) {
-	for _, v := range p.views {
+func elsewhere(views []*state.View, tried *state.Tried) (state.Lease, any, bool) {
+	for _, v := range views {
 		if lease, child, ok := v.AcquireElsewhere(tried); ok {
 			return lease, child, true
 		}
