@@ -2,6 +2,7 @@ package leastconnbalancer_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -67,13 +68,31 @@ func (l *lab) dialWith(cfg leastconntest.ChannelConfig, nodes ...*leastconntest.
 	if cfg.Endpoints == nil {
 		cfg.Endpoints = leastconntest.Endpoints(nodes...)
 	}
-	c, err := leastconntest.Dial(cfg)
-	require.NoError(l, err)
-	ch := &channel{Channel: c, lab: l, key: c.Conn().CanonicalTarget()}
-	l.Cleanup(func() { c.Close() })
-	c.Connect()
+	ch := l.unused(cfg)
+	ch.Connect()
 	ch.waitReady(nodes...)
 	return ch
+}
+
+// dialAs is dialWith for a channel whose load is in the ledger of the key.
+func (l *lab) dialAs(key string, cfg leastconntest.ChannelConfig, nodes ...*leastconntest.Node) *channel {
+	l.Helper()
+	if cfg.Endpoints == nil {
+		cfg.Endpoints = leastconntest.Endpoints(nodes...)
+	}
+	ch := l.dialWith(cfg)
+	ch.key = key
+	ch.waitReady(nodes...)
+	return ch
+}
+
+// unused makes a channel that does nothing yet.
+func (l *lab) unused(cfg leastconntest.ChannelConfig) *channel {
+	l.Helper()
+	c, err := leastconntest.Dial(cfg)
+	require.NoError(l, err)
+	l.Cleanup(func() { c.Close() })
+	return &channel{Channel: c, lab: l, key: c.Conn().CanonicalTarget()}
 }
 
 // wait fails the test when the condition does not come true.
@@ -104,6 +123,14 @@ func (c *channel) hold(n int) (streams []*leastconntest.Stream, by map[string]in
 	streams, err := c.OpenN(c.lab.ctx, n)
 	require.NoError(c.lab, err)
 	return streams, leastconntest.Counts(streams)
+}
+
+// unary makes a unary RPC and returns who answered.
+func (c *channel) unary() string {
+	c.lab.Helper()
+	name, err := c.Unary(c.lab.ctx)
+	require.NoError(c.lab, err)
+	return name
 }
 
 // snapshot returns the channel's ledger and checks its invariants.
@@ -155,6 +182,32 @@ func (c *channel) ready(n *leastconntest.Node) bool {
 		}
 	}
 	return false
+}
+
+// members returns how many rosters of the ledger have the node as a ready
+// member: one for each channel that can use it.
+func (c *channel) members(n *leastconntest.Node) int {
+	c.lab.Helper()
+	ready := 0
+	for _, s := range c.snapshot().Nodes {
+		if !slices.Contains(s.Addresses, n.Addr()) {
+			continue
+		}
+		for _, m := range s.Members {
+			if m.Ready {
+				ready++
+			}
+		}
+	}
+	return ready
+}
+
+// waitMembers waits until each of the nodes has so many ready members.
+func (c *channel) waitMembers(want int, nodes ...*leastconntest.Node) {
+	c.lab.Helper()
+	for _, n := range nodes {
+		c.lab.wait("members of "+n.Name(), func() bool { return c.members(n) == want })
+	}
 }
 
 // counts checks the in-flight counts of the nodes, in their order.

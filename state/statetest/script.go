@@ -7,9 +7,13 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// weights are those that scripts give: small ones, drain, and shares in fixed
-// point that differ by a unit.
-var weights = []uint32{1, 1, 1, 1, 2, 3, 5, 0, 1 << 30, 1<<30 + 1, 1<<30 - 1, 1<<30 + 1<<14, 715827882, 715827883}
+// weights are those that scripts give: small ones, drain, shares in fixed point
+// that differ by a unit, and some that are just near each other or just not.
+var weights = []uint32{
+	1, 1, 1, 1, 2, 3, 5, 0,
+	1 << 30, 1<<30 + 1, 1<<30 - 1, 1<<30 + 1<<14, 715827882, 715827883,
+	2040102912, 2040102912 - 31129, 2040102912 + 31129, 2040102912 + 31130,
+}
 
 // Script runs operations on a ledger and on the model side by side.
 type Script struct {

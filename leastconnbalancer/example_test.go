@@ -1,0 +1,88 @@
+package leastconnbalancer_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/interop/grpc_testing"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+)
+
+// A client needs the import and the service config.
+func Example() {
+	server, err := leastconntest.StartNode(leastconntest.Options{Name: "a"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+
+	conn, err := grpc.NewClient("dns:///"+server.Addr(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultServiceConfig(leastconnbalancer.Config{}.ServiceConfig()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+
+	client := grpc_testing.NewTestServiceClient(conn)
+	answer, err := client.UnaryCall(context.Background(), &grpc_testing.SimpleRequest{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("answered by", answer.Username)
+	// Output: answered by a
+}
+
+// Two nodes hold two streams each when a third one joins: the next two streams
+// go there, and then all have the same again.
+func Example_scaleOut() {
+	ctx := context.Background()
+	nodes, err := leastconntest.StartNodes(leastconntest.Options{}, "a", "b", "c")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer leastconntest.CloseNodes(nodes...)
+	channel, err := leastconntest.Dial(leastconntest.ChannelConfig{
+		ServiceConfig: leastconnbalancer.Config{}.ServiceConfig(),
+		Endpoints:     leastconntest.Endpoints(nodes[:2]...),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer channel.Close()
+	open := func(n int) map[string]int {
+		streams, err := channel.OpenN(ctx, n)
+		if err != nil {
+			log.Fatal(err)
+		}
+		return leastconntest.Counts(streams)
+	}
+
+	if err := channel.WaitServed(ctx, nodes[:2]...); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("4 streams:", open(4))
+	if err := channel.UpdateNodes(nodes...); err != nil {
+		log.Fatal(err)
+	}
+	if err := channel.WaitServed(ctx, nodes[2]); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("2 more after c has joined:", open(2))
+	fmt.Println("3 more:", open(3))
+	// Output:
+	// 4 streams: map[a:2 b:2]
+	// 2 more after c has joined: map[c:2]
+	// 3 more: map[a:1 b:1 c:1]
+}
+
+// Channels with the same resource key share their load, whatever their targets.
+func ExampleConfig_ServiceConfig() {
+	fmt.Println(leastconnbalancer.Config{ResourceKey: "chat"}.ServiceConfig())
+	// Output: {"loadBalancingConfig":[{"least_conn":{"resourceKey":"chat"}}]}
+}

@@ -1,0 +1,107 @@
+package picker_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/balancer"
+
+	"github.com/leastconn/grpc-leastconn/picker"
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// still answers without noting what it was asked.
+type still struct{ res balancer.PickResult }
+
+func (s still) Pick(balancer.PickInfo) (balancer.PickResult, error) { return s.res, nil }
+
+// A pick costs one allocation of at most 48 bytes.
+func TestPickAllocatesOnce(t *testing.T) {
+	v, _ := viewOf(t, &still{}, &still{}, &still{})
+	p := picker.New(v)
+	pick := func() {
+		res, _ := p.Pick(balancer.PickInfo{})
+		res.Done(balancer.DoneInfo{})
+	}
+	require.EqualValues(t, 1, testing.AllocsPerRun(1000, pick))
+
+	const runs = 20000
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		pick()
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, float64(after.TotalAlloc-before.TotalAlloc)/runs, 49.0, "one byte is for what else the process does")
+}
+
+// finished returns the Done of an RPC that is over, and its ledger.
+func finished(t *testing.T, c balancer.Picker) (func(balancer.DoneInfo), weak.Pointer[state.Ledger]) {
+	l := state.Open("")
+	r := l.NewRoster("test")
+	v := r.NewView(0)
+	v.Set(r.Update(nil, []state.Endpoint{{Addrs: []string{"a"}}})[0], 1, c)
+	res, err := picker.New(v).Pick(balancer.PickInfo{})
+	require.NoError(t, err)
+	res.Done(balancer.DoneInfo{})
+	r.Close()
+	return res.Done, weak.Make(l)
+}
+
+// An application may keep a finished stream, and with it the Done: that does
+// not pin the ledger.
+func TestFinishedDonePinsNoLedger(t *testing.T) {
+	for _, c := range []balancer.Picker{&still{}, &still{balancer.PickResult{Done: func(balancer.DoneInfo) {}}}} {
+		kept, ledger := finished(t, c)
+		require.True(t, collected(func() bool { return ledger.Value() == nil }))
+		kept(balancer.DoneInfo{})
+	}
+}
+
+// finishedChild returns the Done of an RPC that is over, and what the child's
+// Done had held.
+func finishedChild(t *testing.T) (func(balancer.DoneInfo), weak.Pointer[[1 << 16]byte]) {
+	held := new([1 << 16]byte)
+	kept, _ := finished(t, &still{balancer.PickResult{Done: func(balancer.DoneInfo) { held[0]++ }}})
+	return kept, weak.Make(held)
+}
+
+func TestFinishedDonePinsNoChild(t *testing.T) {
+	kept, held := finishedChild(t)
+	require.True(t, collected(func() bool { return held.Value() == nil }))
+	kept(balancer.DoneInfo{})
+}
+
+// A live one holds the ledger, through which a new channel sees it.
+func TestLiveDoneHoldsTheLedger(t *testing.T) {
+	done := func() func(balancer.DoneInfo) {
+		r := state.Open(t.Name()).NewRoster("test")
+		defer r.Close()
+		v := r.NewView(0)
+		v.Set(r.Update(nil, []state.Endpoint{{Addrs: []string{"a"}}})[0], 1, &still{})
+		res, err := picker.New(v).Pick(balancer.PickInfo{})
+		require.NoError(t, err)
+		return res.Done
+	}()
+	for range 5 {
+		runtime.GC()
+	}
+	require.EqualValues(t, 1, state.Open(t.Name()).Snapshot().InFlight)
+	done(balancer.DoneInfo{})
+	require.Zero(t, state.Open(t.Name()).Snapshot().InFlight)
+}
+
+// collected runs the collector until the condition holds, and reports whether
+// it did in time.
+func collected(done func() bool) bool {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		runtime.GC()
+		if done() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,198 @@
+package state_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// worker is one of many goroutines that use a ledger at once: it changes what
+// it has listed itself, and acquires wherever it likes.
+type worker struct {
+	views  []*state.View // of all workers
+	roster *state.Roster
+	view   *state.View
+	listed map[string]*state.Member
+	live   []state.Lease
+	spent  []state.Lease
+	twice  int // a release that should have been refused
+	lost   int // a live lease that was
+}
+
+func (w *worker) run(steps int) {
+	for range steps {
+		switch rand.IntN(12) {
+		case 0, 1, 2, 3:
+			if lease, _, ok := w.views[rand.IntN(len(w.views))].Acquire(); ok {
+				w.live = append(w.live, lease)
+			}
+		case 4, 5, 6:
+			w.release()
+		case 7:
+			if n := len(w.spent); n > 0 && w.spent[rand.IntN(n)].Release() {
+				w.twice++
+			}
+		case 8:
+			w.relist()
+		case 9, 10:
+			for a, m := range w.listed {
+				w.view.Set(m, rand.Uint32N(4), a)
+				break
+			}
+		default:
+			for _, m := range w.listed {
+				w.view.Remove(m)
+				break
+			}
+		}
+	}
+	for len(w.live) > 0 {
+		w.release()
+	}
+}
+
+func (w *worker) release() {
+	last := len(w.live) - 1
+	if last < 0 {
+		return
+	}
+	lease := w.live[last]
+	w.live = w.live[:last]
+	if !lease.Release() {
+		w.lost++
+	}
+	w.spent = append(w.spent, lease)
+}
+
+// relist drops one endpoint and lists another.
+func (w *worker) relist() {
+	a := names(20)[rand.IntN(20)]
+	if w.listed[a] != nil {
+		return
+	}
+	var leave []*state.Member
+	for old, m := range w.listed {
+		leave = append(leave, m)
+		delete(w.listed, old)
+		break
+	}
+	m := w.roster.Update(leave, []state.Endpoint{{Addrs: []string{a}}})[0]
+	w.listed[a] = m
+	w.view.Set(m, 1+rand.Uint32N(3), a)
+}
+
+// All operations at once, with checks and snapshots between: at the end every
+// lease is back, each once, and nothing is left.
+func TestEverythingAtOnce(t *testing.T) {
+	const workers, rosters, steps = 64, 8, 150
+	l := state.Open("")
+	var views []*state.View
+	var ws []*worker
+	for i := range workers {
+		w := &worker{listed: map[string]*state.Member{}}
+		if i < rosters {
+			w.roster = l.NewRoster(t.Name())
+			w.view = w.roster.NewView(0)
+			views = append(views, w.view)
+		} else { // it shares a roster
+			w.roster = ws[i%rosters].roster
+			w.view = w.roster.NewView(1)
+		}
+		ws = append(ws, w)
+	}
+	start := make(chan struct{})
+	var done sync.WaitGroup
+	for _, w := range ws {
+		w.views = views
+		done.Go(func() {
+			<-start
+			w.run(steps)
+		})
+	}
+	close(start)
+	for range 5 {
+		require.NoError(t, l.Check())
+		l.Snapshot()
+	}
+	done.Wait()
+	require.NoError(t, l.Check())
+	require.Zero(t, l.Snapshot().InFlight)
+	for _, w := range ws {
+		require.Zero(t, w.twice)
+		require.Zero(t, w.lost)
+		w.roster.Close()
+	}
+	require.NoError(t, l.Check())
+	require.Empty(t, l.Snapshot().Nodes)
+}
+
+// However many release a lease at once, one of them does.
+func TestReleaseByManyAtOnce(t *testing.T) {
+	const callers, leases = 16, 200
+	s := newSite(t)
+	s.add("a", "b")
+	s.openMany(2)
+	for range leases {
+		lease, _, ok := s.view.Acquire()
+		require.True(t, ok)
+		var released [callers]bool
+		var done sync.WaitGroup
+		for i := range callers {
+			done.Go(func() { released[i] = lease.Release() })
+		}
+		done.Wait()
+		n := 0
+		for _, r := range released {
+			if r {
+				n++
+			}
+		}
+		require.Equal(t, 1, n)
+	}
+	require.Equal(t, map[string]int{"a": 1, "b": 1}, s.loads())
+}
+
+// Choosing and counting are one step: however many acquire at once, no endpoint
+// is ever two ahead of another. A pick that piles up shows for a while, and is
+// made up for later, so the loads are looked at after each one.
+func TestNobodyIsEverTwoAhead(t *testing.T) {
+	const callers, n, each = 8, 20, 500
+	s := newSite(t)
+	s.add(names(n)...)
+	leases := make([]map[string][]state.Lease, callers)
+	var worst atomic.Int64
+	var done sync.WaitGroup
+	for i := range callers {
+		leases[i] = map[string][]state.Lease{}
+		done.Go(func() {
+			for range each {
+				lease, value, _ := s.view.Acquire()
+				a := value.(string)
+				leases[i][a] = append(leases[i][a], lease)
+				nodes := s.ledger.Snapshot().Nodes
+				low, high := nodes[0].InFlight, nodes[0].InFlight
+				for _, node := range nodes {
+					low, high = min(low, node.InFlight), max(high, node.InFlight)
+				}
+				if high-low > 1 {
+					worst.Store(high - low)
+				}
+			}
+		})
+	}
+	done.Wait()
+	for _, by := range leases {
+		for a, ls := range by {
+			s.leases[a] = append(s.leases[a], ls...)
+		}
+	}
+	require.Zero(t, worst.Load(), "an endpoint was that far ahead")
+	for _, a := range names(n) {
+		require.Len(t, s.leases[a], callers*each/n)
+	}
+}

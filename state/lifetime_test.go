@@ -1,0 +1,178 @@
+package state
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+)
+
+// collected runs the collector until the condition holds, and reports whether
+// it did in time.
+func collected(done func() bool) bool {
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		runtime.GC()
+		if done() {
+			return true
+		}
+		if time.Now().After(deadline) {
+			return false
+		}
+		runtime.Gosched()
+	}
+}
+
+// registered reports whether the registry has an entry for the key, or for the
+// ledger, collected or not.
+func registered(key string, p weak.Pointer[Ledger]) bool {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	_, keyed := registry.keyed[key]
+	_, all := registry.all[p]
+	return keyed || all
+}
+
+// requireGone waits until the ledger is collected and the registry has forgotten
+// it.
+func requireGone(t *testing.T, key string, p weak.Pointer[Ledger]) {
+	t.Helper()
+	require.True(t, collected(func() bool { return p.Value() == nil && !registered(key, p) }))
+}
+
+// open returns a view with one ready endpoint on the ledger of the key.
+func open(key string) *View {
+	r := Open(key).NewRoster("test")
+	v := r.NewView(0)
+	v.Set(r.Update(nil, []Endpoint{{Addrs: []string{"a"}}})[0], 1, "a")
+	return v
+}
+
+func acquire(t *testing.T, v *View) Lease {
+	lease, _, ok := v.Acquire()
+	require.True(t, ok)
+	return lease
+}
+
+func TestLedgerOfAKeyIsOne(t *testing.T) {
+	l := Open(t.Name())
+	require.Same(t, l, Open(t.Name()))
+	require.NotSame(t, l, Open(t.Name()+"2"))
+	require.Equal(t, t.Name(), l.Key())
+	runtime.KeepAlive(l)
+}
+
+func TestPrivateLedgersAreDistinct(t *testing.T) {
+	a, b := Open(""), Open("")
+	require.NotSame(t, a, b)
+	require.Empty(t, a.Key())
+	ls := Ledgers()
+	require.Contains(t, ls, a)
+	require.Contains(t, ls, b)
+}
+
+// A ledger that nobody holds is collected, and the registry forgets it.
+func TestLedgerWithoutHolderGoes(t *testing.T) {
+	for _, key := range []string{t.Name(), ""} {
+		p := weak.Make(Open(key))
+		require.True(t, p.Value() == nil || registered(key, p))
+		requireGone(t, key, p)
+	}
+}
+
+// A thousand ledgers that were used leave nothing in the registry.
+func TestRegistryReturnsToWhatItWas(t *testing.T) {
+	size := func() int {
+		registry.mu.Lock()
+		defer registry.mu.Unlock()
+		return len(registry.keyed) + len(registry.all)
+	}
+	require.True(t, collected(func() bool { return len(Ledgers()) == 0 && size() == 0 }), "of other tests")
+	for i := range 1000 {
+		v := open(fmt.Sprint(t.Name(), i%500, "/"[:i%2]))
+		acquire(t, v).Release()
+		v.roster.Close()
+	}
+	require.True(t, collected(func() bool { return size() == 0 }))
+}
+
+// A key whose ledger is collected gets a new one, which the clean-up of the old
+// one leaves alone.
+func TestKeyIsUsedAgain(t *testing.T) {
+	key := t.Name()
+	for range 20 {
+		p := weak.Make(Open(key))
+		require.True(t, collected(func() bool { return p.Value() == nil }))
+		l := Open(key) // the clean-up may run before or after
+		require.True(t, collected(func() bool {
+			registry.mu.Lock()
+			defer registry.mu.Unlock()
+			_, ok := registry.all[p]
+			return !ok
+		}))
+		require.Same(t, l, Open(key))
+		runtime.KeepAlive(l)
+	}
+}
+
+func TestLateCleanUpLeavesTheNewLedger(t *testing.T) {
+	key := t.Name()
+	p := weak.Make(newLedger(key))
+	l := Open(key)
+	forget(key, p)
+	require.Same(t, l, Open(key))
+}
+
+// hold counts leases on a ledger that nobody else holds.
+func hold(t *testing.T, key string, n int) []Lease {
+	v := open(key)
+	var leases []Lease
+	for range n {
+		leases = append(leases, acquire(t, v))
+	}
+	v.roster.Close()
+	return leases
+}
+
+// Live leases alone hold the ledger: who opens the key finds the counts, and
+// what was released before is gone when they end.
+func TestLedgerLivesByItsLeases(t *testing.T) {
+	key := t.Name()
+	leases := hold(t, key, 3)
+	for range 5 {
+		runtime.GC()
+	}
+	v := open(key)
+	require.EqualValues(t, 3, v.ledger.Snapshot().Nodes[0].InFlight)
+	p := weak.Make(v.ledger)
+	for i, lease := range leases {
+		require.True(t, lease.Release())
+		require.EqualValues(t, 2-i, v.ledger.Snapshot().InFlight)
+	}
+	v = nil
+	requireGone(t, key, p)
+	runtime.KeepAlive(leases)
+}
+
+// A roster or a view alone, or a picker that holds one, keeps the ledger.
+func TestLedgerLivesByRosterOrView(t *testing.T) {
+	for name, holder := range map[string]func(v *View) any{
+		"Roster": func(v *View) any { return v.roster },
+		"View":   func(v *View) any { return v },
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := t.Name()
+			kept := holder(open(key))
+			for range 3 {
+				runtime.GC()
+			}
+			require.Len(t, Open(key).Snapshot().Nodes, 1)
+			p := weak.Make(Open(key))
+			runtime.KeepAlive(kept)
+			kept = nil
+			requireGone(t, key, p)
+		})
+	}
+}

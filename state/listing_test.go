@@ -1,0 +1,176 @@
+package state_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// listings plays what several rosters of a ledger list. An endpoint is written
+// as its addresses with its id before them: "a", "a+b", "u@a", "u@a+b".
+//
+// Its lines:
+//
+//	x lists a b+c   roster x has these endpoints now
+//	x opens a 4     4 leases on the endpoint a of roster x
+//	x ends a 2      the oldest 2 that it opened there are released
+//	x has a 2       the node of a counts 2 in flight
+//	x closes
+//	nodes 3         the ledger has 3 nodes
+type listings struct {
+	*testing.T
+	ledger  *state.Ledger
+	shuffle func(n int, swap func(i, j int)) // the endpoints of every list
+	rosters map[string]*listing
+	leases  map[string][]state.Lease // by "roster endpoint"
+	views   uint32
+}
+
+type listing struct {
+	roster *state.Roster
+	now    map[string]*seat // by endpoint
+}
+
+// seat is a listed endpoint, ready in a view that has nothing else.
+type seat struct {
+	member   *state.Member
+	view     *state.View
+	priority uint32
+}
+
+func newListings(t *testing.T, seed uint64) *listings {
+	return &listings{
+		T: t, ledger: state.Open(""), shuffle: rand.New(rand.NewPCG(seed, 0)).Shuffle,
+		rosters: map[string]*listing{}, leases: map[string][]state.Lease{},
+	}
+}
+
+// play runs the lines and then takes everything away.
+func (p *listings) play(lines ...string) {
+	p.Helper()
+	for _, line := range lines {
+		p.line(line)
+		require.NoError(p, p.ledger.Check(), line)
+	}
+	for name := range p.rosters {
+		p.line(name + " closes")
+	}
+	for _, ls := range p.leases {
+		for _, l := range ls {
+			require.True(p, l.Release())
+		}
+	}
+	require.NoError(p, p.ledger.Check())
+	require.Empty(p, p.ledger.Snapshot().Nodes)
+}
+
+func (p *listings) line(line string) {
+	p.Helper()
+	words := strings.Fields(line)
+	if words[0] == "nodes" {
+		require.Len(p, p.ledger.Snapshot().Nodes, number(words[1]), line)
+		return
+	}
+	r := p.roster(words[0])
+	switch rest := words[2:]; words[1] {
+	case "lists":
+		p.list(r, rest)
+	case "opens":
+		for range number(rest[1]) {
+			lease, _, ok := r.now[rest[0]].view.Acquire()
+			require.True(p, ok, line)
+			p.leases[words[0]+rest[0]] = append(p.leases[words[0]+rest[0]], lease)
+		}
+	case "ends":
+		ls := p.leases[words[0]+rest[0]]
+		for _, l := range ls[:number(rest[1])] {
+			require.True(p, l.Release(), line)
+		}
+		p.leases[words[0]+rest[0]] = ls[number(rest[1]):]
+	case "has":
+		require.Equal(p, number(rest[1]), int(p.node(words[0], rest[0]).InFlight), line)
+	case "closes":
+		r.roster.Close()
+		delete(p.rosters, words[0])
+	default:
+		require.Fail(p, "no such line: "+line)
+	}
+}
+
+func number(word string) int {
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		panic(fmt.Sprintf("%q is not a number", word))
+	}
+	return n
+}
+
+func (p *listings) roster(name string) *listing {
+	if p.rosters[name] == nil {
+		p.rosters[name] = &listing{roster: p.ledger.NewRoster(name), now: map[string]*seat{}}
+	}
+	return p.rosters[name]
+}
+
+// list tells the roster what has changed, as a balancer does: an endpoint that
+// is listed as before is not mentioned.
+func (p *listings) list(r *listing, endpoints []string) {
+	p.shuffle(len(endpoints), func(i, j int) { endpoints[i], endpoints[j] = endpoints[j], endpoints[i] })
+	next := map[string]*seat{}
+	var joins []string
+	var eps []state.Endpoint
+	for _, e := range endpoints {
+		if s, ok := r.now[e]; ok {
+			next[e] = s
+			continue
+		}
+		joins, eps = append(joins, e), append(eps, endpointOf(e))
+	}
+	seats := map[*state.Member]*seat{}
+	var leave []*state.Member
+	for e, s := range r.now {
+		if next[e] == nil {
+			leave, seats[s.member] = append(leave, s.member), s
+		}
+	}
+	for i, m := range r.roster.Update(leave, eps) {
+		s := seats[m]
+		if s == nil {
+			p.views++
+			s = &seat{member: m, view: r.roster.NewView(p.views), priority: p.views}
+			s.view.Set(m, 1, joins[i])
+		}
+		next[joins[i]] = s
+	}
+	r.now = next
+}
+
+func endpointOf(word string) state.Endpoint {
+	id, addrs, ok := strings.Cut(word, "@")
+	if !ok {
+		id, addrs = "", word
+	}
+	return state.Endpoint{ID: id, Addrs: strings.Split(addrs, "+")}
+}
+
+// node returns the node of a listed endpoint: a member's view tells it apart.
+func (p *listings) node(roster, endpoint string) state.NodeSnapshot {
+	p.Helper()
+	s := p.rosters[roster].now[endpoint]
+	require.NotNil(p, s, "%s does not list %s", roster, endpoint)
+	for _, n := range p.ledger.Snapshot().Nodes {
+		for _, m := range n.Members {
+			if m.Ready && m.Priority == s.priority {
+				return n
+			}
+		}
+	}
+	require.Fail(p, "no node", "%s %s", roster, endpoint)
+	return state.NodeSnapshot{}
+}

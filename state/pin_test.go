@@ -1,0 +1,95 @@
+package state
+
+import (
+	"runtime"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A finished RPC that is kept holds its lease: that pins neither the ledger nor
+// the node.
+func TestReleasedLeasePinsNothing(t *testing.T) {
+	key := t.Name()
+	kept, ledger, node := released(t, key)
+	requireGone(t, key, ledger)
+	require.Nil(t, node.Value())
+	for _, lease := range kept {
+		require.False(t, lease.Release())
+	}
+	runtime.KeepAlive(kept)
+}
+
+// released returns more leases than a ledger keeps notes of, all given back.
+func released(t *testing.T, key string) ([]Lease, weak.Pointer[Ledger], weak.Pointer[node]) {
+	v := open(key)
+	var leases []Lease
+	for range 2 * maxFree {
+		leases = append(leases, acquire(t, v))
+	}
+	ledger, n := weak.Make(v.ledger), weak.Make(leases[0].slot.node)
+	for _, lease := range leases {
+		require.True(t, lease.Release())
+	}
+	v.roster.Close()
+	return leases, ledger, n
+}
+
+// A lease of a node that has left pins it no longer than it lives, while the
+// ledger lives on.
+func TestDepartedNodeGoesWithItsLease(t *testing.T) {
+	v := open(t.Name())
+	lease := acquire(t, v)
+	n := weak.Make(lease.slot.node)
+	for m := range v.roster.members {
+		v.roster.Update([]*Member{m}, nil)
+	}
+	runtime.GC()
+	require.NotNil(t, n.Value())
+	require.True(t, lease.Release())
+	require.True(t, collected(func() bool { return n.Value() == nil }))
+	require.Empty(t, v.ledger.Snapshot().Nodes)
+	runtime.KeepAlive(lease)
+}
+
+// A value that left its view is not kept by it.
+func TestValueGoesWithItsMember(t *testing.T) {
+	v := open("")
+	var m *Member
+	for m = range v.roster.members {
+	}
+	for _, leave := range []func(){
+		func() { v.Remove(m) },
+		func() { v.Set(m, 1, nil) },
+		func() { v.Set(m, 0, nil) },
+		func() { v.roster.Update([]*Member{m}, nil) },
+	} {
+		value := new([64]byte)
+		p := weak.Make(value)
+		v.Set(m, 1, value)
+		value = nil
+		leave()
+		require.True(t, collected(func() bool { return p.Value() == nil }))
+	}
+	runtime.KeepAlive(v)
+}
+
+// Balancers come and go on a ledger that lives on: a closed roster is not kept,
+// nor are its views, what they held and what it was called.
+func TestClosedRosterGoes(t *testing.T) {
+	l := newLedger("")
+	closed := func() (weak.Pointer[Roster], weak.Pointer[View]) {
+		r := l.NewRoster("test")
+		defer r.Close()
+		v := r.NewView(0)
+		m := r.Update(nil, []Endpoint{{Addrs: []string{"a"}}})[0]
+		v.Set(m, 1, "a")
+		acquire(t, v).Release()
+		return weak.Make(r), weak.Make(v)
+	}
+	r, v := closed()
+	require.True(t, collected(func() bool { return r.Value() == nil && v.Value() == nil }))
+	require.Empty(t, l.rosters)
+	runtime.KeepAlive(l)
+}
