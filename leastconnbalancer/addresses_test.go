@@ -27,6 +27,7 @@ func (b addressesOnlyBalancer) UpdateClientConnState(s balancer.ClientConnState)
 	s.ResolverState.Endpoints, s.ResolverState.Addresses = nil, make([]resolver.Address, len(eps))
 	for i, ep := range eps {
 		s.ResolverState.Addresses[i] = ep.Addresses[0]
+		//lint:ignore SA1019 a state without endpoints has no other place
 		s.ResolverState.Addresses[i].BalancerAttributes = ep.Attributes
 	}
 	return b.Balancer.UpdateClientConnState(s)

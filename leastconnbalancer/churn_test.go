@@ -38,6 +38,7 @@ func TestD03SameEndpointsInOtherForm(t *testing.T) {
 		},
 		func() error {
 			eps := plain()
+			//lint:ignore SA1019 it is deprecated and must still not reconnect
 			eps[1].Addresses[0].BalancerAttributes = eps[1].Addresses[0].BalancerAttributes.WithValue(fact{}, "new")
 			return c.Update(eps...)
 		},

@@ -19,8 +19,9 @@ func endpointsOf(s resolver.State) []resolver.Endpoint {
 	if len(s.Endpoints) == 0 {
 		eps := make([]resolver.Endpoint, len(s.Addresses))
 		for i, a := range s.Addresses {
-			eps[i] = resolver.Endpoint{Addresses: []resolver.Address{a}, Attributes: a.BalancerAttributes}
-			eps[i].Addresses[0].BalancerAttributes = nil
+			//lint:ignore SA1019 an address that is in no endpoint has its attributes there
+			eps[i], a.BalancerAttributes = resolver.Endpoint{Attributes: a.BalancerAttributes}, nil
+			eps[i].Addresses = []resolver.Address{a}
 		}
 		return eps
 	}
@@ -78,24 +79,18 @@ func sameAddrs(a, b resolver.Endpoint) bool {
 }
 
 // sameEndpoint reports whether two endpoints are equal in all that a policy can
-// see.
-func sameEndpoint(a, b resolver.Endpoint) bool {
-	return sameAttributes(a.Attributes, b.Attributes) && slices.EqualFunc(a.Addresses, b.Addresses, func(x, y resolver.Address) bool {
-		return x.Addr == y.Addr && x.ServerName == y.ServerName && x.Metadata == nil && y.Metadata == nil &&
-			sameAttributes(x.Attributes, y.Attributes) && sameAttributes(x.BalancerAttributes, y.BalancerAttributes)
-	})
-}
-
-// sameAttributes takes values that Go cannot compare as different: attributes
-// are other people's.
-func sameAttributes(a, b *attributes.Attributes) (same bool) {
-	if a == b {
-		return true
-	}
+// see. Values that Go cannot compare count as different: attributes are other
+// people's.
+func sameEndpoint(a, b resolver.Endpoint) (same bool) {
 	defer func() {
 		if recover() != nil {
 			same = false
 		}
 	}()
-	return a.Equal(b)
+	return a.Attributes.Equal(b.Attributes) && slices.EqualFunc(a.Addresses, b.Addresses, resolver.Address.Equal)
+}
+
+// sameAttributes does so for the attributes of a state.
+func sameAttributes(a, b *attributes.Attributes) bool {
+	return sameEndpoint(resolver.Endpoint{Attributes: a}, resolver.Endpoint{Attributes: b})
 }

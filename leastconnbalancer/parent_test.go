@@ -90,6 +90,7 @@ func (b parentBalancer) Close() {
 	b.Balancer.Close()
 	if b.parent.rude {
 		b.Balancer.ExitIdle()
+		//lint:ignore SA1019 part of the interface all the same
 		b.Balancer.UpdateSubConnState(nil, balancer.SubConnState{})
 		b.Balancer.ResolverError(errors.New("too late"))
 		b.Balancer.Close()

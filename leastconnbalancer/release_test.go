@@ -186,6 +186,7 @@ func TestD24ResolverErrorAfterList(t *testing.T) {
 	require.NoError(t, leastconntest.PingAll(streams))
 	l.conns(ns, 1, 1)
 	require.NoError(t, c.Close())
+	//lint:ignore SA1019 what a second Close returns
 	require.ErrorIs(t, c.Close(), grpc.ErrClientConnClosing)
 	for _, s := range streams {
 		require.Equal(t, codes.Canceled, status.Code(s.Wait()))

@@ -43,6 +43,7 @@ func (w weighing) state(nodes []*leastconntest.Node, weights ...uint32) resolver
 	for i, n := range nodes {
 		ep := w.set(n.Endpoint(), weights[i])
 		s.Endpoints = append(s.Endpoints, ep)
+		//lint:ignore SA1019 a state without endpoints has no other place
 		s.Addresses = append(s.Addresses, resolver.Address{Addr: n.Addr(), BalancerAttributes: ep.Attributes})
 	}
 	if w.addresses {
