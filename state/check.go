@@ -51,6 +51,9 @@ func (n *node) check() error {
 	if n.inFlight == 0 && len(n.members) == 0 {
 		errs = append(errs, fmt.Errorf("node %q is in the ledger without members and leases", n.addrs))
 	}
+	if n.id != "" && n.ledger.byID[n.id] != n {
+		errs = append(errs, fmt.Errorf("node %q is not found by its id %q", n.addrs, n.id))
+	}
 	for _, a := range n.addrs {
 		if !slices.Contains(n.ledger.byAddr[a], n) {
 			errs = append(errs, fmt.Errorf("node %q is not found by %q", n.addrs, a))
@@ -63,6 +66,9 @@ func (n *node) check() error {
 	for i, m := range n.members {
 		if m.node != n {
 			errs = append(errs, fmt.Errorf("node %q has a member of another node", n.addrs))
+		}
+		if _, ok := m.roster.members[m]; !ok {
+			errs = append(errs, fmt.Errorf("node %q has a member that roster %q does not have", n.addrs, m.roster.name))
 		}
 		for _, o := range n.members[:i] {
 			if o.roster == m.roster {
@@ -87,8 +93,12 @@ func (r *Roster) check() error {
 		if (m.seat != none) != (m.view != nil && m.weight > 0) {
 			errs = append(errs, fmt.Errorf("roster %q: member %q with weight %d has seat %d", r.name, m.addrs, m.weight, m.seat))
 		}
-		if m.seat != none {
-			eligible++
+		if m.seat == none {
+			continue
+		}
+		eligible++
+		if m.view == nil || !slices.Contains(r.views, m.view) {
+			errs = append(errs, fmt.Errorf("roster %q: member %q has a seat and no view", r.name, m.addrs))
 		}
 	}
 	seats := 0

@@ -86,6 +86,7 @@ var corruptions = map[string]struct {
 
 	"id of another node":   {func(b *body) { b.byID["u"] = b.node() }, `id "u" leads to`},
 	"id of no node":        {func(b *body) { b.byID["v"] = &node{id: "v"} }, `id "v" leads to`},
+	"id not indexed":       {func(b *body) { delete(b.byID, "u") }, "not found by its id"},
 	"address not indexed":  {func(b *body) { delete(b.byAddr, "b") }, "is not found by"},
 	"address of another":   {func(b *body) { b.byAddr["zz"] = []*node{b.node()} }, `address "zz" leads to`},
 	"address of no node":   {func(b *body) { b.byAddr["zz"] = []*node{{addrs: []string{"zz"}}} }, `address "zz" leads to`},
@@ -99,6 +100,15 @@ var corruptions = map[string]struct {
 	"draining in an order":   {func(b *body) { b.ms[5].weight = 0 }, "with weight 0 has seat"},
 	"not ready in an order":  {func(b *body) { b.ms[5].view = nil }, "has seat"},
 	"lost member":            {func(b *body) { delete(b.roster.members, b.ms[5]) }, "eligible members"},
+
+	"node's lost member": {func(b *body) { delete(b.roster.members, b.ms[5]) }, "that roster \"test\" does not have"},
+	"view of no roster":  {func(b *body) { b.roster.views = nil }, "has a seat and no view"},
+
+	"bucket not on its lane": {func(b *body) { c := b.class(); c.lanes[len(c.lanes)-1] = none }, "on the lanes"},
+	"leaf's score":           {func(b *body) { b.order().winners.scores[0][1] = 7 }, "has score 7"},
+	"leaf without a class":   {func(b *body) { b.order().winners.scores[0][2] = 7 }, "leaf 2 has score 7"},
+	"match by score":         {func(b *body) { w := &b.order().winners; w.scores[1][0] = 7 }, "was won by"},
+	"match by waiting":       {func(b *body) { w := &b.order().winners; w.leaf[1][0] ^= 1 }, "was won by"},
 
 	"seat":               {func(b *body) { b.ms[5].seat++ }, "is not on seat"},
 	"member not drawn":   {func(b *body) { o := b.order(); o.members = o.members[:len(o.members)-1] }, "members on"},

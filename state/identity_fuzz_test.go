@@ -186,7 +186,7 @@ func (p *identityFuzz) end() {
 }
 
 func TestRandomListsKeepIdentity(t *testing.T) {
-	for range 80 {
+	for range 60 {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { playIdentities(t, script(seed, 120)) })
 	}

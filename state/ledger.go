@@ -17,6 +17,7 @@ type Ledger struct {
 	byID    map[string]*node
 	byAddr  map[string][]*node // an address that rosters list differently has several
 	rosters map[*Roster]struct{}
+	made    uint64  // nodes, ever
 	leases  int64   // live ones
 	free    []*slot // of released leases, for the next ones
 }

@@ -46,19 +46,18 @@ func (r *Roster) match(join []Endpoint) []*node {
 
 // candidate is a node that shares addresses with an endpoint of an update.
 type candidate struct {
-	index    int // of the endpoint
-	endpoint Endpoint
-	node     *node
-	shared   int // addresses
+	index  int // of the endpoint
+	addrs  int // that the endpoint has
+	node   *node
+	shared int // addresses
 }
 
 func (c candidate) full() bool {
-	return c.shared == len(c.node.addrs) && c.shared == len(c.endpoint.Addrs)
+	return c.shared == len(c.node.addrs) && c.shared == c.addrs
 }
 
 // compareCandidates puts the better match first: a full one, then the more
-// loaded node, then the larger overlap. The rest makes the result independent of
-// the order in which a resolver lists its endpoints.
+// loaded node, then the larger overlap, then whichever comes first.
 func compareCandidates(a, b candidate) int {
 	if a.full() != b.full() {
 		if a.full() {
@@ -69,10 +68,8 @@ func compareCandidates(a, b candidate) int {
 	return cmp.Or(
 		cmp.Compare(b.node.inFlight, a.node.inFlight),
 		cmp.Compare(b.shared, a.shared),
-		slices.Compare(a.endpoint.Addrs, b.endpoint.Addrs),
-		cmp.Compare(a.endpoint.ID, b.endpoint.ID),
-		slices.Compare(a.node.addrs, b.node.addrs),
-		cmp.Compare(a.node.id, b.node.id),
+		cmp.Compare(a.index, b.index),
+		cmp.Compare(a.node.number, b.node.number),
 	)
 }
 
@@ -88,7 +85,7 @@ func (l *Ledger) candidates(all []candidate, i int, e Endpoint) []candidate {
 			at := slices.IndexFunc(all[first:], func(c candidate) bool { return c.node == n })
 			if at < 0 {
 				at = len(all) - first
-				all = append(all, candidate{index: i, endpoint: e, node: n})
+				all = append(all, candidate{index: i, addrs: len(e.Addrs), node: n})
 			}
 			all[first+at].shared++
 		}

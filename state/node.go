@@ -9,12 +9,14 @@ type node struct {
 	members  []*Member  // at most one of each roster
 	one      [1]*Member // room for the only member that most nodes have
 	ledger   *Ledger
+	number   uint64   // rises with each node of the ledger
 	id       string   // explicit identity, "" without one
 	addrs    []string // sorted; what its members list, or what the last of them listed
 }
 
 func (l *Ledger) newNode() *node {
-	n := &node{ledger: l}
+	l.made++
+	n := &node{ledger: l, number: l.made}
 	n.members = n.one[:0]
 	l.nodes[n] = struct{}{}
 	return n
@@ -34,6 +36,9 @@ func (l *Ledger) retire(n *node) {
 
 // setInFlight changes the count and each view's order with it.
 func (n *node) setInFlight(count int64) {
+	if n.inFlight == count {
+		return // a member that does not move keeps its turn
+	}
 	n.inFlight = count
 	for _, m := range n.members {
 		if m.seat != none {

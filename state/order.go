@@ -151,7 +151,8 @@ func (o *order) mix(i, b int32) {
 	size := int(o.buckets[b].size)
 	if size == 0 {
 		// Among equals of other classes the stamp decides.
-		o.seats[i].stamp -= rand.Uint64N(min(o.clock, uint64(len(o.seats))))
+		// A round of serial calls over n members takes 2n stamps.
+		o.seats[i].stamp -= rand.Uint64N(min(o.clock, 2*uint64(len(o.seats))))
 	}
 	if size <= short {
 		at := o.buckets[b].head

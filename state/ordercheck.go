@@ -34,7 +34,7 @@ func (o *order) check() error {
 			errs = append(errs, fmt.Errorf("the spare bucket %d is in use", b))
 		}
 	}
-	return errors.Join(append(errs, o.checkFirst(), o.checkTables(spare))...)
+	return errors.Join(append(errs, o.checkFirst(), o.checkMatches(), o.checkTables(spare))...)
 }
 
 func (o *order) checkSeat(i int32, m *Member) error {
@@ -76,6 +76,32 @@ func (o *order) checkFirst() error {
 	return nil
 }
 
+// checkMatches plays all matches of two classes or more. Of equals that wait
+// equally long any may have won.
+func (o *order) checkMatches() error {
+	if len(o.byWeight) < 2 {
+		return nil
+	}
+	w := &o.winners
+	for i, score := range w.scores[0] {
+		used := i < len(o.classes) && o.classes[i].size > 0
+		if used && score != o.score(int32(i)) || !used && !math.IsInf(score, 1) {
+			return fmt.Errorf("leaf %d has score %v", i, score)
+		}
+	}
+	for k := 1; k < len(w.scores); k++ {
+		for g := range w.scores[k] {
+			won, score := w.play(o, k-1, g)
+			same := won == w.leaf[k][g] || math.IsInf(score, 1) ||
+				o.headStamp(won) == o.headStamp(w.leaf[k][g])
+			if score != w.scores[k][g] || !same {
+				return fmt.Errorf("match %d of level %d was won by leaf %d with %v", g, k, w.leaf[k][g], w.scores[k][g])
+			}
+		}
+	}
+	return nil
+}
+
 // checkTables asserts that nothing is lost from the tables.
 func (o *order) checkTables(spare int) error {
 	used := 0
@@ -98,9 +124,13 @@ func (o *order) checkClass(c int32) (int, error) {
 	var errs []error
 	cl := &o.classes[c]
 	members := 0
+	var onLane [maxLanes]int
 	prev := none
 	for i := cl.low; i != none; prev, i = i, o.buckets[i].next {
 		b := &o.buckets[i]
+		for k := range b.express {
+			onLane[k]++
+		}
 		if b.class != c || b.prev != prev || prev != none && o.buckets[prev].load >= b.load {
 			errs = append(errs, fmt.Errorf("class %v: bucket %d is out of order", cl.weight, b.load))
 		}
@@ -114,7 +144,11 @@ func (o *order) checkClass(c int32) (int, error) {
 			if b.class != c || b.express[k].prev != last || last != none && o.buckets[last].load >= b.load {
 				errs = append(errs, fmt.Errorf("class %v: bucket %d is out of order on lane %d", cl.weight, b.load, k))
 			}
+			onLane[k]--
 		}
+	}
+	if onLane != [maxLanes]int{} {
+		errs = append(errs, fmt.Errorf("class %v: more or fewer buckets on the lanes than have them: %v", cl.weight, onLane))
 	}
 	if members != cl.size || members == 0 {
 		errs = append(errs, fmt.Errorf("class %v: size %d with %d members", cl.weight, cl.size, members))

@@ -1,6 +1,9 @@
 package state
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Endpoint is what a roster is told of an endpoint: the addresses under which
 // it is reached, at least one, in any order, and an explicit identity, if it
@@ -75,13 +78,10 @@ func (r *Roster) Update(leave []*Member, join []Endpoint) []*Member {
 	for _, m := range leave {
 		m.leaves = m.node != nil && m.roster == r
 	}
-	join = slices.Clone(join)
-	for i := range join {
-		join[i].Addrs = canonical(join[i].Addrs)
-	}
+	join, at := canonicalList(join)
 	nodes := r.match(join)
 	for i, e := range join {
-		joined[i] = r.seat(nodes[i], e)
+		joined[at[i]] = r.seat(nodes[i], e)
 	}
 	for _, m := range leave {
 		if m.leaves {
@@ -139,6 +139,24 @@ func (r *Roster) Close() {
 	}
 	r.members, r.views = nil, nil
 	delete(r.ledger.rosters, r)
+}
+
+// canonicalList returns the endpoints in an order that does not depend on the
+// one in which a resolver lists them, and the index that each had.
+func canonicalList(eps []Endpoint) ([]Endpoint, []int) {
+	at := make([]int, len(eps))
+	addrs := make([][]string, len(eps))
+	for i, e := range eps {
+		at[i], addrs[i] = i, canonical(e.Addrs)
+	}
+	slices.SortFunc(at, func(i, j int) int {
+		return cmp.Or(slices.Compare(addrs[i], addrs[j]), cmp.Compare(eps[i].ID, eps[j].ID))
+	})
+	sorted := make([]Endpoint, len(eps))
+	for k, i := range at {
+		sorted[k] = Endpoint{ID: eps[i].ID, Addrs: addrs[i]}
+	}
+	return sorted, at
 }
 
 // canonical returns the addresses sorted, each once, in a slice of its own.
