@@ -41,7 +41,8 @@ type leastConn struct {
 	failover time.Duration
 	failure  error  // what RPCs fail with while there are no children
 	failed   *child // the last taker that reported TRANSIENT_FAILURE
-	held     bool   // nothing is published while gRPC's call is carried out
+	leaving  map[*child]*time.Timer
+	held     bool // nothing is published while gRPC's call is carried out
 	closed   bool
 }
 
@@ -141,13 +142,17 @@ func (b *leastConn) Close() {
 		l.stop()
 		l.picker.Close()
 	}
-	roster := b.roster
-	b.roster, b.levels, b.failed = nil, nil, nil
+	roster, leaving := b.roster, b.leaving
+	b.roster, b.levels, b.failed, b.leaving = nil, nil, nil, nil
 	b.mu.Unlock()
 	if roster != nil {
 		roster.Close()
 	}
 	for _, c := range b.children {
+		c.close()
+	}
+	for c, timer := range leaving {
+		timer.Stop()
 		c.close()
 	}
 	clear(b.children)

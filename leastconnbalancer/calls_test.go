@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
@@ -161,28 +160,6 @@ func (b *background) stop(l *lab) {
 		require.NoError(l, *err, "%d of %d RPCs failed", b.failed.Load(), b.done.Load())
 	}
 }
-
-// passage keeps updates out from between an RPC's pick and its stream: there,
-// grpc-go 1.85 lets an RPC hang if its node leaves and still carries streams.
-type passage struct{ sync.RWMutex }
-
-type passageKey struct{}
-
-func (p *passage) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
-	p.RLock()
-	return context.WithValue(ctx, passageKey{}, sync.OnceFunc(p.RUnlock))
-}
-
-func (p *passage) HandleRPC(ctx context.Context, s stats.RPCStats) {
-	switch s.(type) {
-	case *stats.OutHeader, *stats.End:
-		ctx.Value(passageKey{}).(func())()
-	}
-}
-
-func (p *passage) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-
-func (p *passage) HandleConn(context.Context, stats.ConnStats) {}
 
 // atMostGoroutines waits until no more than so many are left.
 func (l *lab) atMostGoroutines(n int) {

@@ -40,13 +40,14 @@ type child struct {
 func (c *child) UpdateState(s balancer.State) {
 	b := c.parent
 	b.mu.Lock()
-	if c.state != connectivity.Shutdown {
-		b.setState(c, s.ConnectivityState, s.Picker)
-		if !b.held {
-			b.publishLocked()
-		}
+	defer b.mu.Unlock()
+	if c.state == connectivity.Shutdown {
+		return
 	}
-	b.mu.Unlock()
+	b.setState(c, s.ConnectivityState, s.Picker)
+	if !b.held {
+		b.publishLocked()
+	}
 	if s.ConnectivityState == connectivity.Idle {
 		go c.exitIdle()
 	}

@@ -156,6 +156,17 @@ func TestResolverErrorBeforeAnyList(t *testing.T) {
 	})
 }
 
+func TestResolverErrorAfterAnEmptyList(t *testing.T) {
+	l := newLab(t)
+	c := l.unused(leastconntest.ChannelConfig{Endpoints: []resolver.Endpoint{}})
+	require.ErrorContains(t, c.unavailable(), "zero addresses")
+	c.ReportError(errors.New("no such host"))
+	l.wait("RPCs fail with the newest error", func() bool {
+		return strings.Contains(c.unavailable().Error(), "no such host")
+	})
+	require.Equal(t, connectivity.TransientFailure, c.Conn().GetState())
+}
+
 func TestResolverErrorWithoutConnection(t *testing.T) {
 	asRoundRobin(t, func(l *lab, cfg leastconntest.ChannelConfig) {
 		ns := l.nodes("a")

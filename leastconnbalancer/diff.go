@@ -92,9 +92,13 @@ func (b *leastConn) apply(d diff) {
 		b.children[c.key] = c
 		d.listed[ch.index] = c
 	}
-	for _, c := range left {
+	for m, c := range left {
 		b.leave(c)
-		c.close()
+		if m.LeftBusy() {
+			b.closeLater(c)
+		} else {
+			c.close()
+		}
 	}
 	b.listed = d.listed[:0]
 	for _, c := range d.listed {
@@ -158,6 +162,27 @@ func (b *leastConn) leave(c *child) {
 	if b.failed == c {
 		b.failed = nil
 	}
+}
+
+// linger is how long a child that has left keeps its connection while RPCs are
+// in flight: longer than an RPC takes from its pick to its stream.
+const linger = 5 * time.Second
+
+// closeLater closes a child that has left after a while. gRPC lets an RPC hang
+// that was picked before its connection is closed and asks for its stream after
+// that, if the connection is kept open by other streams.
+func (b *leastConn) closeLater(c *child) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.leaving == nil {
+		b.leaving = map[*child]*time.Timer{}
+	}
+	b.leaving[c] = time.AfterFunc(linger, func() {
+		b.mu.Lock()
+		delete(b.leaving, c)
+		b.mu.Unlock()
+		c.close()
+	})
 }
 
 // refail finds a failed taker to quote when the last one is none any more.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/resolver"
 
@@ -107,18 +106,13 @@ func TestD70RollingReplacement(t *testing.T) {
 	l := newLab(t)
 	ns := l.nodes("a", "b", "c", "d")
 	before, after := ns[:2], ns[2:]
-	var between passage
-	c := l.dialWith(leastconntest.ChannelConfig{
-		DialOptions: []grpc.DialOption{grpc.WithStatsHandler(&between)},
-	}, before...)
+	c := l.dial(before...)
 	held, _ := c.hold(6)
 	c.counts(before, 3, 3)
 
 	bg := c.background(10*time.Millisecond, 10*time.Second)
 	l.wait("RPCs run", func() bool { return bg.done.Load() > 10 })
-	between.Lock()
 	require.NoError(t, c.UpdateNodes(after...))
-	between.Unlock()
 	c.waitReady(after...)
 	more, by := c.hold(6)
 	require.Equal(t, 6, by["c"]+by["d"], "streams by node: %v", by)

@@ -72,6 +72,7 @@ func TestD78ChannelsToOneServiceShare(t *testing.T) {
 				require.Error(t, s.Wait())
 			}
 			second.counts(ns, 0, 6)
+			second.waitMembers(1, ns...)
 			_, by = second.hold(6)
 			require.Equal(t, map[string]int{"a": 6}, by)
 			l.served(ns, 6, 6)
@@ -153,7 +154,7 @@ func TestD80ChangedKeyMovesTheBalancer(t *testing.T) {
 			require.NoError(t, move(c, moved.key, ns))
 			c.counts(ns, 3, 3)
 			moved.counts(ns, 0, 0)
-			moved.load(ns, 0, 2)
+			elsewhere := moved.load(ns, 0, 2)
 			require.NoError(t, held[0].End())
 			require.Equal(t, int64(5), c.snapshot().InFlight)
 			moved.counts(ns, 0, 2)
@@ -163,6 +164,8 @@ func TestD80ChangedKeyMovesTheBalancer(t *testing.T) {
 			require.Equal(t, map[string]int{held[0].Node(): 1}, by)
 			c.counts(ns, 3, 3)
 			moved.counts(ns, 0, 2)
+			require.NoError(t, leastconntest.EndAll(elsewhere))
+			require.Empty(t, moved.snapshot().Nodes)
 			for _, n := range ns {
 				require.Equal(t, 1, n.Conns(), "connections to %s", n.Name())
 			}

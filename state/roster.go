@@ -33,6 +33,7 @@ type Member struct {
 	seat   int32 // in the view's order; none while draining or not ready
 	weight uint32
 	leaves bool // while an update is applied
+	busy   bool // RPCs were in flight on its node when it left
 	roster *Roster
 	id     string
 	addrs  []string // sorted, each once
@@ -120,12 +121,21 @@ func (n *node) memberOf(r *Roster) *Member {
 }
 
 func (r *Roster) drop(m *Member) {
-	m.leaves = false
+	m.leaves, m.busy = false, m.node.inFlight > 0
 	if m.view != nil {
 		m.view.remove(m)
 	}
 	delete(r.members, m)
 	m.node.detach(m)
+}
+
+// LeftBusy reports whether RPCs were in flight on the member's node when it left
+// its roster: among them are all that have been picked through it.
+func (m *Member) LeftBusy() bool {
+	mu := m.roster.ledger.mu
+	mu.Lock()
+	defer mu.Unlock()
+	return m.busy
 }
 
 // Close takes the roster's members and views away; live leases still land.
