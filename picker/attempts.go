@@ -13,20 +13,22 @@ import (
 // each RPC and the attempts' contexts from it. A record is kept under it from
 // the first attempt that fails until the RPC ends.
 var (
-	records sync.Map     // of *state.Tried, by Done channel
-	live    atomic.Int64 // records, so that without failures nothing is looked up
-)
+	records sync.Map // of *state.Tried, by Done channel
 
-// recorded is set once a program uses explicit records; before, contexts are
-// not searched for one.
-var recorded atomic.Bool
+	// live counts them, and one for the use of explicit records, which a program
+	// begins at some time or never: without either nothing is looked up.
+	live     atomic.Int64
+	recorded atomic.Bool
+)
 
 type recordKey struct{}
 
 // WithRecord returns a context in which all picks count as attempts of one RPC,
 // whatever gRPC reports of their ends.
 func WithRecord(ctx context.Context) context.Context {
-	recorded.Store(true)
+	if !recorded.Load() && recorded.CompareAndSwap(false, true) {
+		live.Add(1)
+	}
 	return context.WithValue(ctx, recordKey{}, new(state.Tried))
 }
 
@@ -41,10 +43,8 @@ func recordOf(ctx context.Context) (t *state.Tried, explicit bool) {
 			return t, true
 		}
 	}
-	if live.Load() > 0 {
-		if t, ok := records.Load(ctx.Done()); ok {
-			return t.(*state.Tried), false
-		}
+	if t, ok := records.Load(ctx.Done()); ok {
+		return t.(*state.Tried), false
 	}
 	return nil, false
 }

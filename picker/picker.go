@@ -51,7 +51,12 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	}
 	ctx := info.Ctx
 	if res.Done == nil {
-		res.Done = func(info balancer.DoneInfo) { release(ctx, lease, info) }
+		res.Done = func(info balancer.DoneInfo) {
+			if info.Err != nil {
+				failed(ctx, lease)
+			}
+			lease.Release()
+		}
 	} else {
 		res.Done = both(ctx, lease, res.Done)
 	}
@@ -62,6 +67,9 @@ func (p *Picker) acquire(ctx context.Context) (state.Lease, any, bool) {
 	views := p.views.Load()
 	if views == nil {
 		return state.Lease{}, nil, false
+	}
+	if live.Load() == 0 {
+		return (*views)[0].Acquire()
 	}
 	tried, explicit := recordOf(ctx)
 	if tried == nil {
@@ -87,22 +95,16 @@ func elsewhere(views []*state.View, tried *state.Tried) (state.Lease, any, bool)
 	return state.Lease{}, nil, false
 }
 
-// release gives the lease back and, when the attempt failed, notes its node for
-// the next one.
-func release(ctx context.Context, lease state.Lease, info balancer.DoneInfo) bool {
-	if info.Err != nil {
-		failed(ctx, lease)
-	}
-	return lease.Release()
-}
-
 // both returns a Done that gives the lease back and passes the first call on to
 // the child's. A finished RPC may be kept for long; so the child's is dropped.
 func both(ctx context.Context, lease state.Lease, done func(balancer.DoneInfo)) func(balancer.DoneInfo) {
 	var child atomic.Pointer[func(balancer.DoneInfo)]
 	child.Store(&done)
 	return func(info balancer.DoneInfo) {
-		if release(ctx, lease, info) {
+		if info.Err != nil {
+			failed(ctx, lease)
+		}
+		if lease.Release() {
 			(*child.Swap(nil))(info)
 		}
 	}

@@ -58,22 +58,33 @@ func (o *order) pushBefore(i, at int32) {
 // pull takes seat i out of its bucket.
 func (o *order) pull(i int32) {
 	s := &o.seats[i]
-	o.relink(s, s.next, s.prev)
-	o.buckets[s.bucket].size--
-}
-
-// relink makes the neighbours of s point to next and prev instead of s.
-func (o *order) relink(s *seat, next, prev int32) {
 	b := &o.buckets[s.bucket]
+	b.size--
 	if s.prev == none {
-		b.head = next
+		b.head = s.next
 	} else {
-		o.seats[s.prev].next = next
+		o.seats[s.prev].next = s.next
 	}
 	if s.next == none {
-		b.tail = prev
+		b.tail = s.prev
 	} else {
-		o.seats[s.next].prev = prev
+		o.seats[s.next].prev = s.prev
+	}
+}
+
+// renumber makes the neighbours of the seat s, which moves to place i, know it
+// there.
+func (o *order) renumber(s *seat, i int32) {
+	b := &o.buckets[s.bucket]
+	if s.prev == none {
+		b.head = i
+	} else {
+		o.seats[s.prev].next = i
+	}
+	if s.next == none {
+		b.tail = i
+	} else {
+		o.seats[s.next].prev = i
 	}
 }
 

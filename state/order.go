@@ -18,22 +18,20 @@ type order struct {
 	byWeight    map[uint64]int32 // classes in use, by quantum of the weight
 	freeClasses []int32
 	spare       int32 // first of the buckets not in use, which next links
+	top         int32 // class with the lowest score; none when empty
+	many        bool  // more than one class is in use, and winners is kept in step
 	winners     winners
 	clock       uint64 // counts the stamps
 }
 
-func newOrder() order { return order{spare: none} }
+func newOrder() order { return order{spare: none, top: none} }
 
 // first returns the member to choose next, nil without one.
 func (o *order) first() *Member {
-	switch len(o.byWeight) {
-	case 0:
+	if o.top == none {
 		return nil
-	case 1: // nobody to beat: the tree is not kept in step
-		b := &o.buckets[o.seats[0].bucket]
-		return o.members[o.buckets[o.classes[b.class].low].head]
 	}
-	return o.members[o.head(o.winners.best())]
+	return o.members[o.head(o.top)]
 }
 
 // head returns the seat of the best member of class c that waits longest.
@@ -55,8 +53,34 @@ func (o *order) score(c int32) float64 {
 
 // compete takes up a change of the score or the head of class c.
 func (o *order) compete(c int32) {
-	if len(o.byWeight) > 1 {
+	if o.many {
 		o.winners.set(o, c, o.score(c))
+		o.top = o.winners.best()
+	}
+}
+
+// enter lets the new class c compete.
+func (o *order) enter(c int32) {
+	if o.top == none {
+		o.top = c // nobody to beat
+		return
+	}
+	if !o.many {
+		o.many = true
+		o.compete(o.top)
+	}
+	o.compete(c)
+}
+
+// leave ends the part of class c, which is empty.
+func (o *order) leave(c int32) {
+	o.freeClass(c)
+	if o.many {
+		o.winners.set(o, c, math.Inf(1))
+		o.top = o.winners.best()
+		o.many = len(o.byWeight) > 1
+	} else {
+		o.top = none
 	}
 }
 
@@ -72,12 +96,11 @@ func (o *order) place(m *Member, weight float64, load int64) {
 		b = o.newBucket(c, b, load)
 	}
 	o.mix(m.seat, b)
-	if o.classes[c].size == 1 && len(o.byWeight) == 2 {
-		for _, other := range o.byWeight { // the first one competes from now on
-			o.compete(other)
-		}
+	if o.classes[c].size == 1 {
+		o.enter(c)
+	} else {
+		o.compete(c)
 	}
-	o.compete(c)
 }
 
 // remove takes m out; the last seat moves to its place.
@@ -89,7 +112,7 @@ func (o *order) remove(m *Member) {
 	c := o.buckets[b].class
 	if i != last {
 		moved := o.seats[last]
-		o.relink(&moved, i, i)
+		o.renumber(&moved, i)
 		o.seats[i] = moved
 		o.members[i] = o.members[last]
 		o.members[i].seat = i
@@ -104,15 +127,38 @@ func (o *order) remove(m *Member) {
 		o.compete(c)
 		return
 	}
-	o.freeClass(c)
-	if len(o.winners.scores) > 0 && int(c) < len(o.winners.scores[0]) {
-		o.winners.set(o, c, math.Inf(1))
-	}
+	o.leave(c)
 }
 
 // move takes up that the load of the member on seat i is load now: it goes to
 // the end of its equals.
 func (o *order) move(i int32, load int64) {
+	s := &o.seats[i]
+	b := &o.buckets[s.bucket]
+	to := b.next
+	if load < b.load {
+		to = b.prev
+	}
+	if to == none || o.buckets[to].load != load {
+		o.jump(i, load)
+		return
+	}
+	c := b.class
+	first := o.head(c) == i
+	o.clock++
+	s.stamp = o.clock
+	o.pull(i)
+	if b.size == 0 {
+		o.freeBucket(s.bucket)
+	}
+	o.push(i, to)
+	if first {
+		o.compete(c)
+	}
+}
+
+// jump does what move does when no bucket next door has the load.
+func (o *order) jump(i int32, load int64) {
 	s := &o.seats[i]
 	from := s.bucket
 	b := &o.buckets[from]

@@ -69,6 +69,9 @@ func (o *order) checkFirst() error {
 		}
 		return nil
 	}
+	if first == nil {
+		return errors.New("an order with members has no first one")
+	}
 	c := o.buckets[o.seats[first.seat].bucket].class
 	if o.score(c) != o.score(best) || o.headStamp(c) != o.headStamp(best) || o.head(c) != first.seat {
 		return fmt.Errorf("the first member %q is not the best one that waits longest", first.addrs)
@@ -79,7 +82,10 @@ func (o *order) checkFirst() error {
 // checkMatches plays all matches of two classes or more. Of equals that wait
 // equally long any may have won.
 func (o *order) checkMatches() error {
-	if len(o.byWeight) < 2 {
+	if o.many != (len(o.byWeight) > 1) || (o.top == none) != (len(o.byWeight) == 0) {
+		return fmt.Errorf("%d classes in use; many: %t, top: %d", len(o.byWeight), o.many, o.top)
+	}
+	if !o.many {
 		return nil
 	}
 	w := &o.winners
