@@ -63,9 +63,13 @@ func (n *node) check() error {
 			errs = append(errs, fmt.Errorf("node %q keeps %q, which no member lists", n.addrs, a))
 		}
 	}
+	seated := 0
 	for i, m := range n.members {
 		if m.node != n {
 			errs = append(errs, fmt.Errorf("node %q has a member of another node", n.addrs))
+		}
+		if m.seat != none {
+			seated++
 		}
 		if _, ok := m.roster.members[m]; !ok {
 			errs = append(errs, fmt.Errorf("node %q has a member that roster %q does not have", n.addrs, m.roster.name))
@@ -75,6 +79,9 @@ func (n *node) check() error {
 				errs = append(errs, fmt.Errorf("node %q has two members of roster %q", n.addrs, m.roster.name))
 			}
 		}
+	}
+	if seated != len(n.places) {
+		errs = append(errs, fmt.Errorf("node %q has %d places for %d seats", n.addrs, len(n.places), seated))
 	}
 	return errors.Join(errs...)
 }

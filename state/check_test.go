@@ -111,7 +111,8 @@ var corruptions = map[string]struct {
 	"match by waiting":       {func(b *body) { w := &b.order().winners; w.leaf[1][0] ^= 1 }, "was won by"},
 
 	"seat":               {func(b *body) { b.ms[5].seat++ }, "is not on seat"},
-	"member not drawn":   {func(b *body) { o := b.order(); o.members = o.members[:len(o.members)-1] }, "members on"},
+	"lost place":         {func(b *body) { b.node().places = nil }, "0 places for 1 seats"},
+	"member not drawn":   {func(b *body) { o := b.order(); o.entries = o.entries[:len(o.entries)-1] }, "members on"},
 	"weight of a class":  {func(b *body) { b.ms[5].weight = 7 }, "with weight 7 stands in class 1"},
 	"first by score":     {func(b *body) { b.order().top ^= 1 }, "not the best one"},
 	"no first":           {func(b *body) { b.order().top = none }, "classes in use"},
@@ -147,7 +148,7 @@ func (b *body) drawn() bool {
 	c := b.class()
 	o := b.order()
 	return len(c.lanes) > 0 && c.lanes[0] != none && c.lanes[0] != c.low &&
-		o.score(0) == o.score(1) && o.first().seat == b.low().head
+		o.score(0) == o.score(1) && o.headStamp(0) != o.headStamp(1) && o.first().member.seat == b.low().head
 }
 
 func TestCheckSeesEachCorruption(t *testing.T) {

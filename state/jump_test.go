@@ -80,8 +80,8 @@ func (j *jumps) requireFirst(t *testing.T, step int) {
 		return
 	}
 	o := &j.view.order
-	require.Equal(t, score, o.score(o.buckets[o.seats[first.seat].bucket].class), "step %d", step)
-	require.Equal(t, stamp, j.stamp(first), "step %d", step)
+	require.Equal(t, score, o.score(o.buckets[o.seats[first.member.seat].bucket].class), "step %d", step)
+	require.Equal(t, stamp, j.stamp(first.member), "step %d", step)
 }
 
 // A load that jumps finds its place at once, wherever that is, and so does one

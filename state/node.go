@@ -5,19 +5,22 @@ import "slices"
 // node is one endpoint's entry in a ledger. It lives while a roster lists it or
 // a lease of it is out. The ledger's mutex guards it.
 type node struct {
+	// What a pick touches.
 	inFlight int64
-	members  []*Member  // at most one of each roster
-	one      [1]*Member // room for the only member that most nodes have
+	places   []place  // in the orders of the views that may choose it
+	one      [1]place // room for the only one that most nodes have
 	ledger   *Ledger
-	number   uint64   // rises with each node of the ledger
-	id       string   // explicit identity, "" without one
-	addrs    []string // sorted; what its members list, or what the last of them listed
+
+	members []*Member // at most one of each roster
+	number  uint64    // rises with each node of the ledger
+	id      string    // explicit identity, "" without one
+	addrs   []string  // sorted; what its members list, or what the last of them listed
 }
 
 func (l *Ledger) newNode() *node {
 	l.made++
 	n := &node{ledger: l, number: l.made}
-	n.members = n.one[:0]
+	n.places = n.one[:0]
 	l.nodes[n] = struct{}{}
 	return n
 }
@@ -40,11 +43,33 @@ func (n *node) setInFlight(count int64) {
 		return // a member that does not move keeps its turn
 	}
 	n.inFlight = count
-	for _, m := range n.members {
-		if m.seat != none {
-			m.view.order.move(m.seat, count)
-		}
+	for i := range n.places {
+		p := &n.places[i]
+		p.order.move(p.seat, count)
 	}
+}
+
+// place is a seat of a node's member.
+type place struct {
+	order *order
+	seat  int32
+}
+
+// placeIn returns the place in an order that the node has one in.
+func (n *node) placeIn(o *order) *place {
+	i := 0
+	for n.places[i].order != o {
+		i++
+	}
+	return &n.places[i]
+}
+
+// unplace drops the place in an order.
+func (n *node) unplace(o *order) {
+	last := len(n.places) - 1
+	*n.placeIn(o) = n.places[last]
+	n.places[last] = place{}
+	n.places = n.places[:last]
 }
 
 // attach makes m a member of n, or takes up what m lists now.

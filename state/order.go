@@ -10,7 +10,7 @@ import (
 // each bucket the members by how long they wait. Loads may change by any
 // amount. The ledger's mutex guards it.
 type order struct {
-	members []*Member // each at its seat
+	entries []entry // who sits where
 	seats   []seat
 	buckets []bucket
 	classes []class
@@ -24,14 +24,21 @@ type order struct {
 	clock       uint64 // counts the stamps
 }
 
+// entry is the member on a seat, with what a pick needs of it beside it.
+type entry struct {
+	node   *node
+	value  any
+	member *Member
+}
+
 func newOrder() order { return order{spare: none, top: none} }
 
-// first returns the member to choose next, nil without one.
-func (o *order) first() *Member {
+// first returns the entry of the member to choose next, nil without one.
+func (o *order) first() *entry {
 	if o.top == none {
 		return nil
 	}
-	return o.members[o.head(o.top)]
+	return &o.entries[o.head(o.top)]
 }
 
 // head returns the seat of the best member of class c that waits longest.
@@ -85,10 +92,12 @@ func (o *order) leave(c int32) {
 }
 
 // place puts the newcomer m at a random place among its equals.
-func (o *order) place(m *Member, weight float64, load int64) {
+func (o *order) place(m *Member, weight float64, value any) {
 	m.seat = int32(len(o.seats))
-	o.members = append(o.members, m)
+	o.entries = append(o.entries, entry{node: m.node, value: value, member: m})
 	o.seats = append(o.seats, seat{})
+	m.node.places = append(m.node.places, place{o, m.seat})
+	load := m.node.inFlight
 	c := o.classOf(weight)
 	o.classes[c].size++
 	b := o.find(c, none, load)
@@ -106,6 +115,7 @@ func (o *order) place(m *Member, weight float64, load int64) {
 // remove takes m out; the last seat moves to its place.
 func (o *order) remove(m *Member) {
 	i, last := m.seat, int32(len(o.seats)-1)
+	m.node.unplace(o)
 	m.seat = none
 	o.pull(i)
 	b := o.seats[i].bucket
@@ -114,11 +124,13 @@ func (o *order) remove(m *Member) {
 		moved := o.seats[last]
 		o.renumber(&moved, i)
 		o.seats[i] = moved
-		o.members[i] = o.members[last]
-		o.members[i].seat = i
+		e := o.entries[last]
+		o.entries[i] = e
+		e.member.seat = i
+		e.node.placeIn(o).seat = i
 	}
-	o.members[last] = nil
-	o.members, o.seats = o.members[:last], o.seats[:last]
+	o.entries[last] = entry{}
+	o.entries, o.seats = o.entries[:last], o.seats[:last]
 
 	if o.buckets[b].size == 0 {
 		o.freeBucket(b)

@@ -4,16 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // check returns what is wrong in the order; see [Ledger.Check].
 func (o *order) check() error {
 	var errs []error
-	if len(o.members) != len(o.seats) {
-		return fmt.Errorf("%d members on %d seats", len(o.members), len(o.seats))
+	if len(o.entries) != len(o.seats) {
+		return fmt.Errorf("%d members on %d seats", len(o.entries), len(o.seats))
 	}
-	for i, m := range o.members {
-		errs = append(errs, o.checkSeat(int32(i), m))
+	for i, e := range o.entries {
+		errs = append(errs, o.checkSeat(int32(i), e))
 	}
 	seated := 0
 	for q, c := range o.byWeight {
@@ -37,12 +38,13 @@ func (o *order) check() error {
 	return errors.Join(append(errs, o.checkFirst(), o.checkMatches(), o.checkTables(spare))...)
 }
 
-func (o *order) checkSeat(i int32, m *Member) error {
-	if m.seat != i {
+func (o *order) checkSeat(i int32, e entry) error {
+	m := e.member
+	if m.seat != i || e.node != m.node || m.node == nil || !slices.Contains(m.node.places, place{o, i}) {
 		return fmt.Errorf("member %q is not on seat %d", m.addrs, i)
 	}
 	b := &o.buckets[o.seats[i].bucket]
-	if m.node == nil || b.load != m.node.inFlight {
+	if b.load != m.node.inFlight {
 		return fmt.Errorf("member %q stands at %d, not at its node's count", m.addrs, b.load)
 	}
 	w := o.classes[b.class].weight
@@ -72,9 +74,10 @@ func (o *order) checkFirst() error {
 	if first == nil {
 		return errors.New("an order with members has no first one")
 	}
-	c := o.buckets[o.seats[first.seat].bucket].class
-	if o.score(c) != o.score(best) || o.headStamp(c) != o.headStamp(best) || o.head(c) != first.seat {
-		return fmt.Errorf("the first member %q is not the best one that waits longest", first.addrs)
+	i := first.member.seat
+	c := o.buckets[o.seats[i].bucket].class
+	if o.score(c) != o.score(best) || o.headStamp(c) != o.headStamp(best) || o.head(c) != i {
+		return fmt.Errorf("the first member %q is not the best one that waits longest", first.member.addrs)
 	}
 	return nil
 }

@@ -29,7 +29,6 @@ type Roster struct {
 type Member struct {
 	node   *node // nil once it has left
 	view   *View // nil while it is not ready
-	value  any
 	seat   int32 // in the view's order; none while draining or not ready
 	weight uint32
 	leaves bool // while an update is applied

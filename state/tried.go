@@ -52,7 +52,7 @@ func (v *View) AcquireElsewhere(t *Tried) (Lease, any, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	type aside struct {
-		member *Member
+		entry
 		weight float64
 	}
 	var set []aside
@@ -61,13 +61,13 @@ func (v *View) AcquireElsewhere(t *Tried) (Lease, any, bool) {
 			continue // the view has moved since
 		}
 		if m := n.memberOf(v.roster); m != nil && m.view == v && m.seat != none {
-			set = append(set, aside{m, v.order.takenWeight(m.seat)})
+			set = append(set, aside{v.order.entries[m.seat], v.order.takenWeight(m.seat)})
 			v.order.remove(m)
 		}
 	}
 	lease, value, ok := v.acquire()
 	for _, a := range set {
-		v.order.place(a.member, a.weight, a.member.node.inFlight)
+		v.order.place(a.member, a.weight, a.value)
 	}
 	return lease, value, ok
 }

@@ -34,15 +34,17 @@ func (v *View) Set(m *Member, weight uint32, value any) {
 		return
 	}
 	if m.view == v && m.weight == weight {
-		m.value = value
+		if m.seat != none {
+			v.order.entries[m.seat].value = value
+		}
 		return
 	}
 	if m.view != nil {
 		m.view.remove(m)
 	}
-	m.view, m.weight, m.value = v, weight, value
+	m.view, m.weight = v, weight
 	if weight > 0 {
-		v.order.place(m, float64(weight), m.node.inFlight)
+		v.order.place(m, float64(weight), value)
 	}
 }
 
@@ -60,7 +62,7 @@ func (v *View) remove(m *Member) {
 	if m.seat != none {
 		v.order.remove(m)
 	}
-	m.view, m.weight, m.value = nil, 0, nil
+	m.view, m.weight = nil, 0
 }
 
 // Acquire chooses a member with the lowest (in_flight + 1) / weight and counts
@@ -74,12 +76,11 @@ func (v *View) Acquire() (Lease, any, bool) {
 }
 
 func (v *View) acquire() (Lease, any, bool) {
-	m := v.order.first()
-	if m == nil {
+	e := v.order.first()
+	if e == nil {
 		return Lease{}, nil, false
 	}
-	value := m.value
-	return v.ledger.lend(m.node), value, true
+	return v.ledger.lend(e.node), e.value, true
 }
 
 // Close takes the view's members out of it and the view off its roster.

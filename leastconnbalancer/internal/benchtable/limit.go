@@ -27,9 +27,9 @@ const (
 
 var limits = []limit{
 	{"Pick + Done over least_request(2)", 1, "Pick",
-		params{"weights": "equal", "views": "1", "procs": "1"}, params{"policy": "least_request_2"}, ""},
+		params{"weights": "equal", "views": "1", "procs": "1", "gogc": "100"}, params{"policy": "least_request_2"}, ""},
 	{"the same, 2 procs", 1, "Pick",
-		params{"weights": "equal", "views": "1", "procs": "2"}, params{"policy": "least_request_2"}, ""},
+		params{"weights": "equal", "views": "1", "procs": "2", "gogc": "100"}, params{"policy": "least_request_2"}, ""},
 	{"Pick + Done over round_robin, GOGC=1000", 8, "Pick",
 		params{"weights": "equal", "views": "1", "procs": "1", "gogc": "1000"}, params{"policy": "round_robin"}, ""},
 	{"Pick + Done over round_robin, n ≤ 1000", 11, "Pick",
