@@ -29,20 +29,30 @@ var grpcs = []string{
 	"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto", "golang.org/x",
 }
 
+// files are what the node file needs.
+var files = append([]string{"github.com/fsnotify/fsnotify", "go.yaml.in/yaml/v3"}, grpcs...)
+
 // policy is what the policy consists of.
 var policy = []string{"state", "picker", "resolver", "leastconnbalancer"}
+
+// programs may use anything public.
+var programs = append([]string{
+	"resolver/dns", "resolver/file", "leastconnbalancer/debugpage", "leastconnbalancer/leastconntest",
+}, policy...)
 
 var rooms = []room{
 	{path: "state"},
 	{path: "state/statetest", rooms: []string{"state"}},
 	{path: "picker", rooms: []string{"state"}, foreign: grpcs},
 	{path: "resolver", rooms: []string{"state"}, foreign: grpcs},
+	{path: "resolver/dns", rooms: []string{"resolver"}, foreign: grpcs},
+	{path: "resolver/file", rooms: []string{"resolver"}, foreign: files},
 	{path: "leastconnbalancer", rooms: policy, foreign: grpcs},
 	{path: "leastconnbalancer/internal", rooms: policy, foreign: grpcs},
 	{path: "leastconnbalancer/debugpage", rooms: []string{"state"}},
 	{path: "leastconnbalancer/leastconntest", rooms: policy, foreign: grpcs},
-	{path: "examples", rooms: append(policy, "leastconnbalancer/debugpage", "leastconnbalancer/leastconntest"), foreign: grpcs},
-	{path: "interop", rooms: append(policy, "leastconnbalancer/debugpage", "leastconnbalancer/leastconntest"), foreign: grpcs},
+	{path: "examples", rooms: programs, foreign: files},
+	{path: "interop", rooms: programs, foreign: files},
 }
 
 // roomOf returns the room with the longest path that the package is in.

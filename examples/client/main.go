@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -28,6 +29,11 @@ least_conn. Without flags the three servers run in this process, on TCP loopback
 With -target the servers are yours: start three examples/server, each with a -name of its own. Only they can age their
 connections, so "ageing" is run only with -max-age, which says what -max-age the first of them was started with; each
 policy then waits about that long. Otherwise that row says "not run".
+
+If -target is one target with a scheme, such as nodes:///path/to/nodes.yaml, dns-poll:///api.example.com:50051 or
+srv:///_grpc._tcp.api.example.com, the client opens a session over it every -every, with least_conn, for as long as -for
+says, and prints where each one went and how many every server holds: edit the file, or scale out, and see the new server
+take the next ones.
 
 Exit status: 0 if least_conn put every session on a server that held the fewest, 1 if it misplaced one, 2 if something
 could not be run.
@@ -59,7 +65,9 @@ func run(ctx context.Context, args []string, out io.Writer) (status int, err err
 		flags.PrintDefaults()
 	}
 	target := flags.String("target", "", "comma-separated `addresses` of at least three servers; the first three are used.\n"+
-		"Default: servers of its own")
+		"Or one target with a scheme. Default: servers of its own")
+	every := flags.Duration("every", time.Second, "how often to open a session over a -target with a scheme; more than 0")
+	period := flags.Duration("for", 0, "how long to do so; 0: until interrupted")
 	maxAge := flags.Duration("max-age", 0, "the -max-age of the first server of -target. 0: it has none")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -70,6 +78,16 @@ func run(ctx context.Context, args []string, out io.Writer) (status int, err err
 		return exitFailed, fmt.Errorf("unexpected argument %q; see -h", flags.Arg(0))
 	case *maxAge < 0, *maxAge > 0 && *target == "":
 		return exitFailed, fmt.Errorf("-max-age is %v: it is for -target, and not negative; see -h", *maxAge)
+	case *every <= 0, *period < 0:
+		return exitFailed, fmt.Errorf("-every is %v, want more than 0; -for is %v, want 0 or more", *every, *period)
+	}
+	if strings.Contains(*target, "://") {
+		if *period > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, *period)
+			defer cancel()
+		}
+		return exitPlaced, watch(ctx, *target, *every, out)
 	}
 
 	site, err := openSite(ctx, *target, *maxAge)

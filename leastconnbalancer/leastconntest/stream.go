@@ -18,6 +18,11 @@ type Stream struct {
 	call   grpc_testing.TestService_FullDuplexCallClient
 }
 
+// Open opens a stream over any connection to Nodes, for channels with a resolver of their own. It is Channel.Open otherwise.
+func Open(ctx context.Context, conn grpc.ClientConnInterface, opts ...grpc.CallOption) (*Stream, error) {
+	return newStream(ctx, grpc_testing.NewTestServiceClient(conn), opts...)
+}
+
 // newStream opens a stream and waits for its acknowledgement.
 func newStream(ctx context.Context, client grpc_testing.TestServiceClient, opts ...grpc.CallOption) (*Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)

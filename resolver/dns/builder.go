@@ -1,0 +1,84 @@
+package dns
+
+import (
+	"cmp"
+	"net"
+	"strings"
+
+	"google.golang.org/grpc/resolver"
+)
+
+const (
+	// PollScheme is the scheme of targets that are looked up by A and AAAA records.
+	PollScheme = "dns-poll"
+	// SRVScheme is the scheme of targets that are looked up by SRV records.
+	SRVScheme = "srv"
+)
+
+func init() {
+	resolver.Register(builder(PollScheme))
+	resolver.Register(builder(SRVScheme))
+}
+
+// builder builds the resolvers of the scheme that it is.
+type builder string
+
+var _ resolver.AuthorityOverrider = builder("")
+
+// Scheme returns the scheme.
+func (b builder) Scheme() string { return string(b) }
+
+// Build starts a resolver. An IP address is handed to the channel at once; what
+// the policy says to it is left to its picker, since asking again would change
+// nothing.
+func (b builder) Build(t resolver.Target, cc resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
+	parsed, err := parse(string(b), t)
+	if err != nil {
+		return nil, err
+	}
+	if parsed.literal.IsValid() {
+		cc.UpdateState(stateOf([]endpoint{{addr: parsed.literal}}))
+		return fixed{}, nil
+	}
+	return start(parsed.params, cc, parsed.lookup(newAsker(parsed.server))), nil
+}
+
+// OverrideAuthority returns what certificates are checked against. For a target
+// that Build refuses it is some valid authority.
+func (b builder) OverrideAuthority(t resolver.Target) string {
+	endpoint := t.Endpoint()
+	if b == SRVScheme {
+		if name := plainName(endpoint); name != "" {
+			endpoint = name
+		}
+	} else {
+		endpoint = plainHost(endpoint)
+	}
+	return encodeAuthority(endpoint)
+}
+
+// plainHost returns the host of host[:port], an IPv6 address in its brackets and
+// a name without a dot at its end.
+func plainHost(endpoint string) string {
+	if host, _, err := net.SplitHostPort(endpoint); err == nil {
+		if endpoint = host; strings.Contains(host, ":") {
+			endpoint = "[" + host + "]"
+		}
+	}
+	return cmp.Or(strings.TrimSuffix(endpoint, "."), "localhost")
+}
+
+// lookup returns what the poller of the target does each time.
+func (t target) lookup(ask asker) lookup {
+	hosts := &hosts{source: source{asker: ask, scheme: t.scheme, server: t.server}, params: t.params}
+	if t.scheme == SRVScheme {
+		return (&srvLookup{hosts: hosts, name: t.name}).look
+	}
+	return (&hostLookup{hosts: hosts, name: t.name, port: t.port}).look
+}
+
+// fixed is the resolver of an address that needs no lookup.
+type fixed struct{}
+
+func (fixed) ResolveNow(resolver.ResolveNowOptions) {}
+func (fixed) Close()                                {}

@@ -1,0 +1,85 @@
+package dns
+
+import (
+	"net"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/resolver"
+)
+
+// build builds the registered resolver of a dial target, as gRPC does.
+func build(t *testing.T, dial string) (*conn, resolver.Resolver, error) {
+	t.Helper()
+	u, err := url.Parse(dial)
+	require.NoError(t, err)
+	b := resolver.Get(u.Scheme)
+	require.NotNil(t, b, u.Scheme)
+	require.Implements(t, (*resolver.AuthorityOverrider)(nil), b)
+	c := &conn{}
+	r, err := b.Build(resolver.Target{URL: *u}, c, resolver.BuildOptions{})
+	return c, r, err
+}
+
+// An address needs no lookup: the list is there when Build returns.
+func TestAddressesNeedNoLookup(t *testing.T) {
+	for dial, want := range map[string]string{
+		"dns-poll:///10.0.0.1":                       "10.0.0.1:443",
+		"dns-poll://ns.invalid/[::ffff:10.0.0.1]:80": "10.0.0.1:80",
+		"dns-poll:///[fe80:0::1%25lo]:80":            "[fe80::1%lo]:80",
+	} {
+		c, r, err := build(t, dial)
+		require.NoError(t, err, dial)
+		require.Equal(t, []string{want}, c.take(), dial)
+		r.ResolveNow(resolver.ResolveNowOptions{})
+		r.Close()
+		require.Empty(t, c.take(), dial)
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	c, _, err := build(t, "dns-poll:///api.test?interval=1ms")
+	require.EqualError(t, err, `dns-poll: target "dns-poll:///api.test?interval=1ms": parameter interval: value "1ms": want a duration from 100ms to 1h, such as 10s`)
+	_, _, err = build(t, "srv:///api.test")
+	require.ErrorContains(t, err, `srv: target "srv:///api.test": name "api.test": want _service._proto.name`)
+	require.Empty(t, c.take())
+}
+
+// A failure must never look like an answer, whoever is asked.
+func TestAskersAreStrict(t *testing.T) {
+	for server, goOnly := range map[string]bool{"": false, "127.0.0.1:53": true} {
+		r := newAsker(server).(*net.Resolver)
+		require.True(t, r.StrictErrors)
+		require.Equal(t, goOnly, r.PreferGo)
+	}
+}
+
+// Close ends a lookup that nobody answers long before its timeout, and leaves no
+// goroutine of package net behind.
+func TestCloseWithoutAnAnswer(t *testing.T) {
+	for _, dial := range []string{"dns-poll://SERVER/api.test.", "srv://SERVER/_grpc._tcp.api.test."} {
+		silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+		require.NoError(t, err)
+		c, r, err := build(t, strings.Replace(dial, "SERVER", silent.LocalAddr().String(), 1)+"?timeout=1m")
+		require.NoError(t, err)
+		_, _, err = silent.ReadFrom(make([]byte, 1500))
+		require.NoError(t, err)
+
+		began := time.Now()
+		r.Close()
+		require.Less(t, time.Since(began), 3*time.Second, dial)
+		require.Eventually(t, func() bool { return !strings.Contains(stacks(), "net.(*Resolver)") }, 3*time.Second, time.Millisecond, dial)
+		require.Empty(t, c.take(), dial)
+		require.NoError(t, silent.Close())
+	}
+}
+
+// stacks returns the stacks of all goroutines.
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}

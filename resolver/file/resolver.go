@@ -1,0 +1,162 @@
+package file
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"google.golang.org/grpc/resolver"
+)
+
+// intervals are how long the resolver waits for what.
+type intervals struct {
+	quiet time.Duration // after a change, for another one
+	burst time.Duration // after the first change, at most
+	poll  time.Duration // to read without being told of a change
+}
+
+var defaultIntervals = intervals{quiet: 100 * time.Millisecond, burst: time.Second, poll: 5 * time.Second}
+
+// nodeFile follows one file for one channel, from Build to Close.
+type nodeFile struct {
+	// Set once.
+	path      string
+	source    source
+	cc        resolver.ClientConn
+	intervals intervals
+	now       chan struct{} // holds a wish to read the file
+	ctx       context.Context
+	cancel    context.CancelFunc
+	done      chan struct{} // closed when run has returned
+
+	// Only used in run, which alone calls cc.
+	last     [sha256.Size]byte // the sum of the contents that were read last
+	known    bool              // last is set, and the file could still be read after it
+	reported string            // the error that cc was told of since the last good list
+}
+
+func newNodeFile(path string, cc resolver.ClientConn, opts resolver.BuildOptions) *nodeFile {
+	r := &nodeFile{
+		path:      path,
+		source:    sourceOf(path, opts),
+		cc:        cc,
+		intervals: defaultIntervals,
+		now:       make(chan struct{}, 1),
+		done:      make(chan struct{}),
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r
+}
+
+// start begins to follow the file. The watch is closed when the resolver is.
+func (r *nodeFile) start(w *watch) { go r.run(w) }
+
+// ResolveNow has the file read again soon; it does not wait for that.
+func (r *nodeFile) ResolveNow(resolver.ResolveNowOptions) {
+	select {
+	case r.now <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends the goroutine and returns when it has ended: the channel is not
+// called any more.
+func (r *nodeFile) Close() {
+	r.cancel()
+	<-r.done
+}
+
+// run reads the file whenever it may have changed.
+func (r *nodeFile) run(w *watch) {
+	defer close(r.done)
+	defer w.close()
+	poll := time.NewTicker(r.intervals.poll)
+	defer poll.Stop()
+	for r.ctx.Err() == nil {
+		// The watch comes first, so that no change after reading is missed.
+		w.follow()
+		r.load()
+		r.await(w, poll.C)
+		r.settle(w)
+	}
+}
+
+// await waits for a reason to read the file.
+func (r *nodeFile) await(w *watch, poll <-chan time.Time) {
+	for {
+		select {
+		case e := <-w.events:
+			if w.concerns(e) {
+				return
+			}
+		case <-w.errors: // events may be lost
+			return
+		case <-r.now:
+			return
+		case <-poll:
+			return
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+// settle waits until a burst of changes is over.
+func (r *nodeFile) settle(w *watch) {
+	quiet, burst := time.NewTimer(r.intervals.quiet), time.NewTimer(r.intervals.burst)
+	defer quiet.Stop()
+	defer burst.Stop()
+	for {
+		select {
+		case e := <-w.events:
+			if w.concerns(e) {
+				quiet.Reset(r.intervals.quiet)
+			}
+		case <-quiet.C:
+			return
+		case <-burst.C:
+			return
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+// load reads the file and tells the channel of what is new.
+func (r *nodeFile) load() {
+	data, err := read(r.path)
+	if err != nil {
+		r.known = false
+		r.report(err)
+		return
+	}
+	sum := sha256.Sum256(data)
+	if r.known && sum == r.last {
+		return
+	}
+	r.last, r.known = sum, true
+	l, err := parse(data)
+	if err != nil {
+		r.report(err)
+		return
+	}
+	r.reported = ""
+	state := r.source.state(l, r.cc.ParseServiceConfig)
+	if sc := state.ServiceConfig; sc != nil && sc.Err != nil {
+		// If gRPC has a valid config, it keeps silent about this one.
+		logger.Warning(sc.Err)
+	}
+	// An error says that the policy refuses the list. To read the file again
+	// would change nothing before the file itself changes.
+	_ = r.cc.UpdateState(state)
+}
+
+// report tells the channel of an error, once.
+func (r *nodeFile) report(err error) {
+	err = r.source.wrong(err)
+	if err.Error() == r.reported {
+		return
+	}
+	r.reported = err.Error()
+	r.cc.ReportError(err)
+}

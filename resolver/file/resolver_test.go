@@ -1,0 +1,386 @@
+package file
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/resolver"
+
+	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
+)
+
+// The file may be replaced, written in place, removed and made again.
+func TestFileChanges(t *testing.T) {
+	b := newBench(t)
+	missing := fmt.Sprintf("nodes: %s: there is no such file; it will be read when it appears", b.path)
+	require.Equal(t, []string{missing}, b.fails(1))
+	b.write(fileA)
+	b.sees(nodeA)
+	b.put(fileB)
+	b.sees(nodeB)
+	b.write(fileAB)
+	b.sees(nodeA, nodeB)
+	b.write("nodes: []\n")
+	b.sees()
+	require.NotNil(t, b.state().Endpoints, "an empty list is one")
+	b.write(fileA)
+	b.sees(nodeA)
+	updates := b.updates()
+	require.NoError(t, os.Remove(b.path))
+	require.Equal(t, []string{missing, missing}, b.fails(2))
+	b.put(fileA)
+	b.wait("the list again", func() bool { return b.updates() == updates+1 })
+	require.NoError(t, os.Truncate(b.path, 0))
+	require.Contains(t, b.fails(3)[2], b.path+":1: file: there is nothing in it")
+	b.write(fileA)
+	b.sees(nodeA)
+}
+
+// A directory may come later than the resolver, and with it the file.
+func TestDirectoryAppears(t *testing.T) {
+	b := newBench(t, "etc", "app", "conf")
+	b.fails(1)
+	require.NoError(t, os.MkdirAll(filepath.Dir(b.path), 0o700))
+	b.write(fileA)
+	b.sees(nodeA)
+	// Another directory takes its name.
+	dir := filepath.Dir(b.path)
+	require.NoError(t, os.Rename(dir, dir+".old"))
+	b.fails(2)
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	b.write(fileB)
+	b.sees(nodeB)
+	require.NoError(t, os.RemoveAll(filepath.Dir(dir)))
+	b.fails(3)
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	b.put(fileA)
+	b.sees(nodeA)
+}
+
+// A mounted ConfigMap: nodes.yaml -> ..data/nodes.yaml, ..data -> ..1, where
+// ..data is swapped by a rename and the old directory removed.
+func TestConfigMap(t *testing.T) {
+	b := newBench(t)
+	b.fails(1)
+	dir := filepath.Dir(b.path)
+	version := 0
+	swap := func(content string) {
+		version++
+		name := fmt.Sprintf("..%d", version)
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "nodes.yaml"), []byte(content), 0o600))
+		require.NoError(t, os.Symlink(name, filepath.Join(dir, "..data_tmp")))
+		require.NoError(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, fmt.Sprintf("..%d", version-1))))
+	}
+	swap(fileA)
+	require.NoError(t, os.Symlink("..data/nodes.yaml", b.path))
+	b.sees(nodeA)
+	swap(fileB)
+	b.sees(nodeB)
+	swap(fileAB)
+	b.sees(nodeA, nodeB)
+	updates := b.updates()
+	swap(fileAB)
+	b.rereads()
+	require.Equal(t, updates, b.updates(), "the same contents are no news")
+	require.Len(t, b.errors(), 1, "the file was missing only at the start")
+}
+
+// The directories that the path leads through are swapped, too.
+func TestSwappedDirectory(t *testing.T) {
+	b := newBench(t, "current", "conf")
+	root := filepath.Dir(filepath.Dir(filepath.Dir(b.path)))
+	for name, content := range map[string]string{"v1": fileA, "v2": fileB} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, name, "conf"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name, "conf", "nodes.yaml"), []byte(content), 0o600))
+	}
+	current := filepath.Join(root, "current")
+	require.NoError(t, os.Symlink(filepath.Join(root, "v1"), current))
+	b.sees(nodeA)
+	require.NoError(t, os.Symlink("x/../v2/.", current+".next"))
+	require.NoError(t, os.Mkdir(filepath.Join(root, "x"), 0o700))
+	require.NoError(t, os.Rename(current+".next", current))
+	b.sees(nodeB)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "v2", "conf", "nodes.yaml"), []byte(fileAB), 0o600))
+	b.sees(nodeA, nodeB)
+}
+
+// What is wrong is said once, and the last good list goes on.
+func TestErrorsAreReportedOnce(t *testing.T) {
+	b := newBench(t)
+	b.fails(1)
+	b.rereads()
+	b.put(fileA)
+	b.sees(nodeA)
+	bad := "nodes:\n  - address: 10.0.0.1:1\n    weight: -1\n"
+	b.put(bad)
+	require.Equal(t, b.path+":3: weight: value -1: want an integer from 0 to 2147483648", strings.TrimPrefix(b.fails(2)[1], "nodes: "))
+	b.rereads()
+	b.put(bad + "# still\n")
+	b.rereads()
+	b.put(bad + "  - address: 10.0.0.2:1\n")
+	b.rereads()
+	b.fails(2)
+	require.Equal(t, 1, b.updates())
+	b.put("nodes: 7\n")
+	require.Contains(t, b.fails(3)[2], b.path+":1: nodes: value 7: want a list")
+	// A good one comes between: even the same list, then the same error, is news.
+	b.put(fileA)
+	b.wait("the list again", func() bool { return b.updates() == 2 })
+	b.put(bad)
+	b.fails(4)
+	require.Equal(t, []string{nodeA}, b.addresses())
+}
+
+// What is no file to read is told apart from what is missing.
+func TestUnreadable(t *testing.T) {
+	b := newBench(t)
+	b.fails(1)
+	require.NoError(t, os.Mkdir(b.path, 0o700))
+	require.Equal(t, fmt.Sprintf("nodes: %s: want a regular file", b.path), b.fails(2)[1])
+	require.NoError(t, os.Remove(b.path))
+	b.fails(3)
+	require.NoError(t, os.Symlink("nodes.yaml", b.path))
+	require.Equal(t, fmt.Sprintf("nodes: %s: too many levels of symbolic links", b.path), b.fails(4)[3])
+	require.NoError(t, os.Remove(b.path))
+	b.fails(5)
+	f, err := os.Create(b.path)
+	require.NoError(t, err)
+	require.NoError(t, f.Truncate(maxSize+1))
+	require.NoError(t, f.Close())
+	require.Equal(t, fmt.Sprintf("nodes: %s: want at most 16777216 bytes", b.path), b.fails(6)[5])
+	b.put(fileA)
+	b.sees(nodeA)
+}
+
+// A file below a file is missing, until the latter is a directory.
+func TestParentIsAFile(t *testing.T) {
+	b := newBench(t, "conf")
+	b.fails(1)
+	conf := filepath.Dir(b.path)
+	require.NoError(t, os.WriteFile(conf, nil, 0o600))
+	require.Equal(t, fmt.Sprintf("nodes: %s: not a directory", b.path), b.fails(2)[1])
+	require.NoError(t, os.Remove(conf))
+	require.NoError(t, os.Mkdir(conf, 0o700))
+	b.write(fileA)
+	b.sees(nodeA)
+}
+
+// gRPC asks for the file, or it is polled, where nobody tells of changes.
+func TestWithoutWatcher(t *testing.T) {
+	unwatched := func(t *testing.T, poll time.Duration) *bench {
+		b := &bench{T: t, spy: &spy{}, path: filepath.Join(t.TempDir(), "nodes.yaml")}
+		b.write(fileA)
+		b.resolver = newNodeFile(b.path, b.spy, resolver.BuildOptions{})
+		b.resolver.intervals = intervals{quiet: time.Millisecond, burst: time.Millisecond, poll: poll}
+		b.resolver.start(&watch{path: b.path})
+		t.Cleanup(b.resolver.Close)
+		b.sees(nodeA)
+		b.write(fileB)
+		return b
+	}
+	t.Run("poll", func(t *testing.T) {
+		unwatched(t, 10*time.Millisecond).sees(nodeB)
+	})
+	t.Run("ResolveNow", func(t *testing.T) {
+		b := unwatched(t, time.Hour)
+		b.resolver.ResolveNow(resolver.ResolveNowOptions{})
+		b.sees(nodeB)
+	})
+}
+
+// Other names in the directory are none of the resolver's business.
+func TestOtherFiles(t *testing.T) {
+	b := newBench(t)
+	b.put(fileA)
+	b.sees(nodeA)
+	w := newWatch(b.path)
+	defer w.close()
+	w.follow()
+	for i := range 20 {
+		require.NoError(t, os.WriteFile(fmt.Sprintf("%s.%d", b.path, i), nil, 0o600))
+	}
+	b.write(fileB)
+	for {
+		e := <-w.events
+		if w.concerns(e) {
+			require.Equal(t, b.path, e.Name)
+			return
+		}
+		require.True(t, strings.HasPrefix(e.Name, b.path+"."), e)
+	}
+}
+
+// A watch that cannot be had costs time and nothing else.
+func TestWatchFails(t *testing.T) {
+	b := newBench(t)
+	w := newWatch(b.path)
+	w.follow()
+	require.False(t, w.warned)
+	w.close()
+	w.follow()
+	require.True(t, w.warned)
+	w.close()
+}
+
+// When another directory takes the place of the watched one, unseen, the next
+// look at it is enough.
+func TestWatchFollowsDirectory(t *testing.T) {
+	b := newBench(t, "app", "conf")
+	conf := filepath.Dir(b.path)
+	require.NoError(t, os.MkdirAll(conf, 0o700))
+	w := newWatch(b.path)
+	defer w.close()
+	w.follow()
+	require.NoError(t, os.Rename(filepath.Dir(conf), filepath.Dir(conf)+".old"))
+	require.NoError(t, os.MkdirAll(conf, 0o700))
+	w.follow()
+	b.write(fileA)
+	b.wait("event", func() bool {
+		select {
+		case e := <-w.events:
+			return w.concerns(e)
+		default:
+			return false
+		}
+	})
+}
+
+// The channel's authority is the file's, if it has one when the channel is made.
+func TestOverrideAuthority(t *testing.T) {
+	b := newBench(t)
+	authority := func() string { return builder{}.OverrideAuthority(targetOf(t, b.path)) }
+	require.Equal(t, "localhost", authority(), "no file")
+	b.put("authority: a.example:8443\n" + fileA)
+	require.Equal(t, "a.example:8443", authority())
+	b.put(fileA)
+	require.Equal(t, "localhost", authority(), "no authority")
+	b.put("authority: a.example\nnodes: 7\n")
+	require.Equal(t, "localhost", authority(), "bad file")
+}
+
+// Hundreds of rewrites, by several hands and in both ways: the last one counts,
+// a burst costs few reads, and no list is seen that was never written.
+func TestManyRewrites(t *testing.T) {
+	b := newBench(t)
+	b.put(fileA)
+	b.sees(nodeA)
+	var hands sync.WaitGroup
+	for hand := range 4 {
+		hands.Go(func() {
+			for i := range 100 {
+				content := fmt.Sprintf("nodes: [{address: \"10.%d.0.1:%d\"}]\n", hand, i+1)
+				next := fmt.Sprintf("%s.%d", b.path, hand)
+				if os.WriteFile(next, []byte(content), 0o600) != nil || os.Rename(next, b.path) != nil {
+					t.Error("cannot write")
+				}
+				b.resolver.ResolveNow(resolver.ResolveNowOptions{})
+			}
+		})
+	}
+	hands.Wait()
+	for range 100 {
+		b.write(fileA)
+	}
+	b.write(fileB)
+	b.sees(nodeB)
+	b.rereads()
+	require.Equal(t, []string{nodeB}, b.addresses())
+	require.Less(t, b.updates(), 50)
+	require.LessOrEqual(t, len(b.errors()), 1, "%q", b.errors())
+}
+
+// Close ends all that Build has started, whatever it is at.
+func TestClose(t *testing.T) {
+	b := newBench(t)
+	for i := range 50 {
+		b.put(fmt.Sprintf("nodes: [{address: \"10.0.0.1:%d\"}]\n", i+1))
+		b.build(resolver.BuildOptions{})
+		if i%2 == 0 {
+			b.sees(fmt.Sprintf("10.0.0.1:%d", i+1))
+		}
+		b.put(fileB)
+		b.resolver.Close()
+		b.mu.Lock()
+		b.closed = true
+		b.mu.Unlock()
+		b.resolver.ResolveNow(resolver.ResolveNowOptions{})
+		b.resolver.Close()
+		// A goroutine that Close has waited for may still be returning.
+		b.wait("goroutines have ended", func() bool {
+			left := goroutines()
+			return !strings.Contains(left, "fsnotify") && !strings.Contains(left, "(*nodeFile)")
+		})
+		b.mu.Lock()
+		late := b.late
+		b.closed = false
+		b.mu.Unlock()
+		require.False(t, late)
+	}
+}
+
+// Close waits for a call that is under way.
+func TestCloseWaits(t *testing.T) {
+	b := &bench{T: t, spy: &spy{}, path: filepath.Join(t.TempDir(), "nodes.yaml")}
+	b.write(fileA)
+	called, over := make(chan struct{}), atomic.Bool{}
+	b.during = func() {
+		close(called)
+		time.Sleep(20 * time.Millisecond) // for a Close that does not wait to get ahead
+		over.Store(true)
+	}
+	b.build(resolver.BuildOptions{})
+	<-called
+	b.resolver.Close()
+	require.True(t, over.Load())
+}
+
+func goroutines() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
+// What the file says is what the channel is told.
+func TestState(t *testing.T) {
+	b := newBench(t)
+	b.put(`
+resourceKey: orders
+nodes:
+  - {address: "10.0.0.1:1", weight: 0, priority: 2, id: a}
+  - addresses: ["10.0.0.2:1", "[::1]:1"]
+`)
+	b.sees(nodeA, nodeB)
+	s := b.state()
+	require.Equal(t, "orders", lcresolver.ResourceKey(s))
+	require.Nil(t, s.ServiceConfig)
+	require.Empty(t, s.Addresses)
+	first, second := s.Endpoints[0], s.Endpoints[1]
+	require.Equal(t, []any{uint32(0), uint32(2), "a"}, []any{lcresolver.Weight(first), lcresolver.Priority(first), lcresolver.ID(first)})
+	require.Equal(t, []any{uint32(1), uint32(0), ""}, []any{lcresolver.Weight(second), lcresolver.Priority(second), lcresolver.ID(second)})
+	require.Equal(t, []resolver.Address{{Addr: "10.0.0.2:1", ServerName: "10.0.0.2:1"}, {Addr: "[::1]:1", ServerName: "[::1]:1"}}, second.Addresses)
+	b.put(fileA)
+	b.sees(nodeA)
+	require.Equal(t, "nodes://"+b.path, lcresolver.ResourceKey(b.state()), "as the canonical target")
+}
+
+// A service config goes to gRPC; what gRPC says against it comes back with the
+// place, and the nodes are taken up all the same.
+func TestServiceConfig(t *testing.T) {
+	b := newBench(t)
+	b.put("nodes: []\nserviceConfig:\n  loadBalancingConfig: [{nobody: {}}]\n")
+	b.sees()
+	require.Equal(t, []string{`{"loadBalancingConfig":[{"nobody":{}}]}`}, b.parsed)
+	require.EqualError(t, b.state().ServiceConfig.Err, fmt.Sprintf("nodes: %s:3: serviceConfig: no policy", b.path))
+	b.build(resolver.BuildOptions{DisableServiceConfig: true})
+	b.wait("state", func() bool { return b.updates() == 2 })
+	require.Nil(t, b.state().ServiceConfig)
+}

@@ -1,0 +1,187 @@
+package file
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/serviceconfig"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+)
+
+// spy is a channel that keeps what a resolver tells it. It embeds the interface
+// for the methods that the resolver must not call.
+type spy struct {
+	resolver.ClientConn
+	mu     sync.Mutex
+	states []resolver.State
+	errs   []string
+	parsed []string
+	closed bool
+	late   bool   // it was called after the resolver had been closed
+	during func() // called in UpdateState, if any
+}
+
+func (s *spy) UpdateState(state resolver.State) error {
+	if s.during != nil {
+		s.during()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.states, s.late = append(s.states, state), s.late || s.closed
+	return errors.New("not wanted")
+}
+
+func (s *spy) ReportError(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errs, s.late = append(s.errs, err.Error()), s.late || s.closed
+}
+
+func (s *spy) ParseServiceConfig(js string) *serviceconfig.ParseResult {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parsed = append(s.parsed, js)
+	return &serviceconfig.ParseResult{Err: errors.New("no policy")}
+}
+
+// addresses returns the first address of each node of the latest state.
+func (s *spy) addresses() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.states) == 0 {
+		return nil
+	}
+	addrs := []string{}
+	for _, ep := range s.states[len(s.states)-1].Endpoints {
+		addrs = append(addrs, ep.Addresses[0].Addr)
+	}
+	return addrs
+}
+
+func (s *spy) updates() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.states)
+}
+
+func (s *spy) errors() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string{}, s.errs...)
+}
+
+func (s *spy) state() resolver.State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.states[len(s.states)-1]
+}
+
+// bench is one file that a spy's resolver follows.
+type bench struct {
+	*testing.T
+	*spy
+	path     string
+	resolver *nodeFile
+}
+
+// newBench follows a file that does not exist yet.
+func newBench(t *testing.T, path ...string) *bench {
+	b := &bench{T: t, spy: &spy{}, path: filepath.Join(t.TempDir(), filepath.Join(path...), "nodes.yaml")}
+	b.build(resolver.BuildOptions{})
+	return b
+}
+
+// build follows the file by its watch alone: what a poll would find is not seen.
+func (b *bench) build(opts resolver.BuildOptions) {
+	b.Helper()
+	if b.resolver != nil {
+		b.resolver.Close()
+	}
+	r := newNodeFile(b.path, b.spy, opts)
+	r.intervals.poll = time.Hour
+	r.start(newWatch(b.path))
+	b.resolver = r
+	b.Cleanup(func() {
+		r.Close()
+		b.mu.Lock()
+		b.closed = true
+		b.mu.Unlock()
+	})
+}
+
+func targetOf(t *testing.T, path string) resolver.Target {
+	return resolver.Target{URL: url.URL{Scheme: Scheme, Path: path}}
+}
+
+// put replaces the file as a whole.
+func (b *bench) put(content string) {
+	b.Helper()
+	next := b.path + ".next"
+	require.NoError(b, os.WriteFile(next, []byte(content), 0o600))
+	require.NoError(b, os.Rename(next, b.path))
+}
+
+// write writes the file in place.
+func (b *bench) write(content string) {
+	b.Helper()
+	require.NoError(b, os.WriteFile(b.path, []byte(content), 0o600))
+}
+
+func (b *bench) wait(what string, condition func() bool) {
+	b.Helper()
+	if err := leastconntest.WaitFor(b.Context(), what, condition); err != nil {
+		require.NoError(b, err, "addresses %v, errors %q", b.addresses(), b.errors())
+	}
+}
+
+// sees waits until the latest list has exactly these nodes.
+func (b *bench) sees(addrs ...string) {
+	b.Helper()
+	b.wait("list", func() bool {
+		got := b.addresses()
+		if got == nil || len(got) != len(addrs) {
+			return false
+		}
+		for i := range got {
+			if got[i] != addrs[i] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// fails waits until so many errors have been reported, and returns them.
+func (b *bench) fails(n int) []string {
+	b.Helper()
+	b.wait("errors", func() bool { return len(b.errors()) >= n })
+	errs := b.errors()
+	require.Len(b, errs, n)
+	return errs
+}
+
+// rereads returns when the file has been read again since the call: the second
+// wish is only taken up after the first has been fulfilled.
+func (b *bench) rereads() {
+	b.Helper()
+	for range 2 {
+		b.resolver.ResolveNow(resolver.ResolveNowOptions{})
+		b.wait("a wish is taken up", func() bool { return len(b.resolver.now) == 0 })
+	}
+}
+
+const (
+	fileA  = "nodes: [{address: \"10.0.0.1:1\"}]\n"
+	fileB  = "nodes: [{address: \"10.0.0.2:1\"}]\n"
+	fileAB = "nodes: [{address: \"10.0.0.1:1\"}, {address: \"10.0.0.2:1\"}]\n"
+	nodeA  = "10.0.0.1:1"
+	nodeB  = "10.0.0.2:1"
+)
