@@ -102,9 +102,11 @@ func TestAddressWeights(t *testing.T) {
 		addresses bool
 		want      []int
 	}{
-		"endpoint, Attributes":          {func(a *resolver.Address) { a.Attributes = attrs(3) }, false, []int{4, 4}},
-		"endpoint, BalancerAttributes":  {func(a *resolver.Address) { a.BalancerAttributes = attrs(3) }, false, []int{4, 4}},
-		"addresses, Attributes":         {func(a *resolver.Address) { a.Attributes = attrs(3) }, true, []int{4, 4}},
+		"endpoint, Attributes": {func(a *resolver.Address) { a.Attributes = attrs(3) }, false, []int{4, 4}},
+		//lint:ignore SA1019 inside an endpoint it must not be read
+		"endpoint, BalancerAttributes": {func(a *resolver.Address) { a.BalancerAttributes = attrs(3) }, false, []int{4, 4}},
+		"addresses, Attributes":        {func(a *resolver.Address) { a.Attributes = attrs(3) }, true, []int{4, 4}},
+		//lint:ignore SA1019 without endpoints it is the only place
 		"addresses, BalancerAttributes": {func(a *resolver.Address) { a.BalancerAttributes = attrs(3) }, true, []int{2, 6}},
 	} {
 		for below, config := range map[string]leastconntest.ChannelConfig{"": weighings[0].config(), ", parent": weighings[4].config()} {

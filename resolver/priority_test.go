@@ -31,8 +31,9 @@ func TestPriority(t *testing.T) {
 
 // prioritised has a priority where none is read.
 var prioritised = grpcresolver.Address{
-	Addr:               "10.0.0.1:443",
-	Attributes:         resolver.SetPriority(endpoint(), 2).Attributes,
+	Addr:       "10.0.0.1:443",
+	Attributes: resolver.SetPriority(endpoint(), 2).Attributes,
+	//lint:ignore SA1019 inside an endpoint it must not be read
 	BalancerAttributes: resolver.SetPriority(endpoint(), 2).Attributes,
 }
 
