@@ -206,7 +206,12 @@ func (b *leastConn) refail() {
 func (b *leastConn) use(key string, failover time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.failover = failover
+	if b.failover != failover {
+		b.failover = failover
+		for _, l := range b.levels {
+			l.stop()
+		}
+	}
 	if b.roster != nil && b.key == key {
 		return
 	}

@@ -3,6 +3,7 @@ package leastconnbalancer
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -18,7 +19,8 @@ func NewDuration(d time.Duration) *Duration { return (*Duration)(&d) }
 func (d Duration) MarshalJSON() ([]byte, error) { return []byte(d.json()), nil }
 
 func (d Duration) json() string {
-	return strconv.Quote(strconv.FormatFloat(time.Duration(d).Seconds(), 'f', -1, 64) + "s")
+	s := strconv.FormatFloat(time.Duration(d).Seconds(), 'f', 9, 64)
+	return strconv.Quote(strings.TrimRight(strings.TrimRight(s, "0"), ".") + "s")
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

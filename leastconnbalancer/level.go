@@ -25,7 +25,8 @@ type level struct {
 	// impatient is set when RPCs are not to wait for the level any more: it has
 	// failed, or its time is over. Once it is ready, they wait for it again.
 	impatient bool
-	timer     *time.Timer // ends the waiting
+	since     time.Time   // when the waiting began
+	timer     *time.Timer // ends it
 }
 
 // state returns that of the takers, SHUTDOWN without one.
@@ -58,10 +59,10 @@ func (l *level) settle() {
 	switch l.state() {
 	case connectivity.Ready, connectivity.Shutdown:
 		l.stop()
-		l.impatient = false
+		l.since, l.impatient = time.Time{}, false
 	case connectivity.TransientFailure:
 		l.stop()
-		l.impatient = true
+		l.since, l.impatient = time.Time{}, true
 	}
 }
 
@@ -126,8 +127,7 @@ func (b *leastConn) current() (*level, connectivity.State) {
 		if s == connectivity.Ready {
 			return l, s
 		}
-		if last := i == len(b.levels)-1; l.waiting() && !last && b.failover > 0 {
-			b.watch(l)
+		if last := i == len(b.levels)-1; l.waiting() && !last && b.watch(l) {
 			return nil, s
 		}
 		all.RecordTransition(connectivity.Shutdown, s)
@@ -135,13 +135,21 @@ func (b *leastConn) current() (*level, connectivity.State) {
 	return nil, all.CurrentState()
 }
 
-// watch sees to it that the waiting for l ends. Caller holds mu.
-func (b *leastConn) watch(l *level) {
+// watch reports whether there is time left to wait for l, and sees to it that
+// the waiting ends. Caller holds mu.
+func (b *leastConn) watch(l *level) bool {
+	if l.since.IsZero() {
+		l.since = time.Now()
+	}
+	left := b.failover - time.Since(l.since)
+	if left <= 0 {
+		return false
+	}
 	if l.timer != nil {
-		return
+		return true
 	}
 	var t *time.Timer
-	t = time.AfterFunc(b.failover, func() {
+	t = time.AfterFunc(left, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if l.timer != t {
@@ -154,4 +162,5 @@ func (b *leastConn) watch(l *level) {
 		}
 	})
 	l.timer = t
+	return true
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"google.golang.org/grpc/balancer"
+
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
@@ -13,22 +15,20 @@ import (
 // each RPC and the attempts' contexts from it. A record is kept under it from
 // the first attempt that fails until the RPC ends.
 var (
-	records sync.Map // of *state.Tried, by Done channel
-
-	// live counts them, and one for the use of explicit records, which a program
-	// begins at some time or never: without either nothing is looked up.
-	live     atomic.Int64
-	recorded atomic.Bool
+	records sync.Map     // of *state.Tried, by Done channel
+	live    atomic.Int64 // records, so that without failures nothing is looked up
 )
+
+// recorded is set once a program uses explicit records; before, contexts are
+// not searched for one.
+var recorded atomic.Bool
 
 type recordKey struct{}
 
 // WithRecord returns a context in which all picks count as attempts of one RPC,
 // whatever gRPC reports of their ends.
 func WithRecord(ctx context.Context) context.Context {
-	if !recorded.Load() && recorded.CompareAndSwap(false, true) {
-		live.Add(1)
-	}
+	recorded.Store(true)
 	return context.WithValue(ctx, recordKey{}, new(state.Tried))
 }
 
@@ -70,4 +70,25 @@ func failed(ctx context.Context, lease state.Lease) {
 		}
 	}
 	t.(*state.Tried).Add(lease)
+}
+
+// unused takes back what an explicit record has noted of a pick that came to
+// nothing.
+func unused(ctx context.Context, lease state.Lease) {
+	if !recorded.Load() {
+		return
+	}
+	if t, explicit := recordOf(ctx); explicit {
+		t.Remove(lease)
+	}
+}
+
+// unsuccessful notes the end of an attempt that did not succeed. gRPC hides an
+// error that it sees first while it sends; but no success receives nothing.
+func unsuccessful(ctx context.Context, lease state.Lease, info balancer.DoneInfo) {
+	if !info.BytesSent { // no attempt: the connection was gone before the RPC had it
+		unused(ctx, lease)
+		return
+	}
+	failed(ctx, lease)
 }

@@ -46,14 +46,15 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	}
 	res, err := child.(balancer.Picker).Pick(info)
 	if err != nil {
+		unused(info.Ctx, lease)
 		lease.Release()
 		return balancer.PickResult{}, err
 	}
 	ctx := info.Ctx
 	if res.Done == nil {
 		res.Done = func(info balancer.DoneInfo) {
-			if info.Err != nil {
-				failed(ctx, lease)
+			if info.Err != nil || !info.BytesReceived {
+				unsuccessful(ctx, lease, info)
 			}
 			lease.Release()
 		}
@@ -68,17 +69,22 @@ func (p *Picker) acquire(ctx context.Context) (state.Lease, any, bool) {
 	if views == nil {
 		return state.Lease{}, nil, false
 	}
-	if live.Load() == 0 {
+	if live.Load() == 0 && !recorded.Load() {
 		return (*views)[0].Acquire()
 	}
 	tried, explicit := recordOf(ctx)
 	if tried == nil {
 		return (*views)[0].Acquire()
 	}
-	lease, child, ok := elsewhere(*views, tried)
+	from := *views
+	if tried.Empty() { // the first attempt keeps to its level
+		from = from[:1]
+	}
+	lease, child, ok := elsewhere(from, tried)
 	if !ok { // every node was tried: the RPC starts over
-		tried.Reset()
-		lease, child, ok = (*views)[0].Acquire()
+		if lease, child, ok = (*views)[0].Acquire(); ok {
+			tried.Reset()
+		}
 	}
 	if explicit {
 		tried.Add(lease)
@@ -101,8 +107,8 @@ func both(ctx context.Context, lease state.Lease, done func(balancer.DoneInfo)) 
 	var child atomic.Pointer[func(balancer.DoneInfo)]
 	child.Store(&done)
 	return func(info balancer.DoneInfo) {
-		if info.Err != nil {
-			failed(ctx, lease)
+		if info.Err != nil || !info.BytesReceived {
+			unsuccessful(ctx, lease, info)
 		}
 		if lease.Release() {
 			(*child.Swap(nil))(info)

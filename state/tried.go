@@ -3,32 +3,54 @@ package state
 import (
 	"slices"
 	"sync"
+	"weak"
 )
 
 // Tried is the nodes that the attempts of one RPC have used. The zero value is
-// empty; it is safe for concurrent use. It keeps the nodes' ledger alive.
+// empty; it is safe for concurrent use. It keeps no node and no ledger alive.
 type Tried struct {
 	mu    sync.Mutex // never held together with a ledger's
-	nodes []*node
+	nodes []weak.Pointer[node]
 }
 
 // Add notes the node of a lease; one that was given back is passed over.
 func (t *Tried) Add(le Lease) {
+	if p := le.node(); p != (weak.Pointer[node]{}) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !slices.Contains(t.nodes, p) {
+			t.nodes = append(t.nodes, p)
+		}
+	}
+}
+
+// Remove undoes Add while the lease is live.
+func (t *Tried) Remove(le Lease) {
+	if p := le.node(); p != (weak.Pointer[node]{}) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.nodes = slices.DeleteFunc(t.nodes, func(q weak.Pointer[node]) bool { return p == q })
+	}
+}
+
+func (le Lease) node() weak.Pointer[node] {
 	s := le.slot
 	if s == nil {
-		return
+		return weak.Pointer[node]{}
 	}
 	s.mu.Lock()
-	n := s.node
+	defer s.mu.Unlock()
 	if s.gen != le.gen {
-		n = nil
+		return weak.Pointer[node]{}
 	}
-	s.mu.Unlock()
+	return weak.Make(s.node)
+}
+
+// Empty reports whether no node is noted.
+func (t *Tried) Empty() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n != nil && !slices.Contains(t.nodes, n) {
-		t.nodes = append(t.nodes, n)
-	}
+	return len(t.nodes) == 0
 }
 
 // Reset forgets the nodes.
@@ -41,7 +63,13 @@ func (t *Tried) Reset() {
 func (t *Tried) list() []*node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.nodes)
+	var ns []*node
+	for _, p := range t.nodes {
+		if n := p.Value(); n != nil {
+			ns = append(ns, n)
+		}
+	}
+	return ns
 }
 
 // AcquireElsewhere is Acquire among the members whose nodes were not tried; it
