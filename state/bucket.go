@@ -11,6 +11,15 @@ type seat struct {
 	stamp      uint64 // when it took the place; they rise along a bucket
 	bucket     int32
 	prev, next int32 // seats
+	entry
+	_ [8]byte // fills a cache line
+}
+
+// entry is the member on a seat, with what a pick needs of it.
+type entry struct {
+	node   *node
+	value  any
+	member *Member
 }
 
 // bucket is a first-in-first-out list of the members that have equal weights

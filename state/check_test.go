@@ -112,7 +112,6 @@ var corruptions = map[string]struct {
 
 	"seat":               {func(b *body) { b.ms[5].seat++ }, "is not on seat"},
 	"lost place":         {func(b *body) { b.node().places = nil }, "0 places for 1 seats"},
-	"member not drawn":   {func(b *body) { o := b.order(); o.entries = o.entries[:len(o.entries)-1] }, "members on"},
 	"weight of a class":  {func(b *body) { b.ms[5].weight = 7 }, "with weight 7 stands in class 1"},
 	"first by score":     {func(b *body) { b.order().top ^= 1 }, "not the best one"},
 	"no first":           {func(b *body) { b.order().top = none }, "classes in use"},

@@ -10,7 +10,6 @@ import (
 // each bucket the members by how long they wait. Loads may change by any
 // amount. The ledger's mutex guards it.
 type order struct {
-	entries []entry // who sits where
 	seats   []seat
 	buckets []bucket
 	classes []class
@@ -24,13 +23,6 @@ type order struct {
 	clock       uint64 // counts the stamps
 }
 
-// entry is the member on a seat, with what a pick needs of it beside it.
-type entry struct {
-	node   *node
-	value  any
-	member *Member
-}
-
 func newOrder() order { return order{spare: none, top: none} }
 
 // first returns the entry of the member to choose next, nil without one.
@@ -38,7 +30,7 @@ func (o *order) first() *entry {
 	if o.top == none {
 		return nil
 	}
-	return &o.entries[o.head(o.top)]
+	return &o.seats[o.head(o.top)].entry
 }
 
 // head returns the seat of the best member of class c that waits longest.
@@ -94,8 +86,7 @@ func (o *order) leave(c int32) {
 // place puts the newcomer m at a random place among its equals.
 func (o *order) place(m *Member, weight float64, value any) {
 	m.seat = int32(len(o.seats))
-	o.entries = append(o.entries, entry{node: m.node, value: value, member: m})
-	o.seats = append(o.seats, seat{})
+	o.seats = append(o.seats, seat{entry: entry{node: m.node, value: value, member: m}})
 	m.node.places = append(m.node.places, place{o, m.seat})
 	load := m.node.inFlight
 	c := o.classOf(weight)
@@ -124,13 +115,11 @@ func (o *order) remove(m *Member) {
 		moved := o.seats[last]
 		o.renumber(&moved, i)
 		o.seats[i] = moved
-		e := o.entries[last]
-		o.entries[i] = e
-		e.member.seat = i
-		e.node.placeIn(o).seat = i
+		moved.member.seat = i
+		moved.node.placeIn(o).seat = i
 	}
-	o.entries[last] = entry{}
-	o.entries, o.seats = o.entries[:last], o.seats[:last]
+	o.seats[last] = seat{}
+	o.seats = o.seats[:last]
 
 	if o.buckets[b].size == 0 {
 		o.freeBucket(b)

@@ -10,11 +10,8 @@ import (
 // check returns what is wrong in the order; see [Ledger.Check].
 func (o *order) check() error {
 	var errs []error
-	if len(o.entries) != len(o.seats) {
-		return fmt.Errorf("%d members on %d seats", len(o.entries), len(o.seats))
-	}
-	for i, e := range o.entries {
-		errs = append(errs, o.checkSeat(int32(i), e))
+	for i := range o.seats {
+		errs = append(errs, o.checkSeat(int32(i), o.seats[i].entry))
 	}
 	seated := 0
 	for q, c := range o.byWeight {

@@ -89,7 +89,7 @@ func (v *View) AcquireElsewhere(t *Tried) (Lease, any, bool) {
 			continue // the view has moved since
 		}
 		if m := n.memberOf(v.roster); m != nil && m.view == v && m.seat != none {
-			set = append(set, aside{v.order.entries[m.seat], v.order.takenWeight(m.seat)})
+			set = append(set, aside{v.order.seats[m.seat].entry, v.order.takenWeight(m.seat)})
 			v.order.remove(m)
 		}
 	}

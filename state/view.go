@@ -35,7 +35,7 @@ func (v *View) Set(m *Member, weight uint32, value any) {
 	}
 	if m.view == v && m.weight == weight {
 		if m.seat != none {
-			v.order.entries[m.seat].value = value
+			v.order.seats[m.seat].value = value
 		}
 		return
 	}
