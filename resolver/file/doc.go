@@ -58,9 +58,9 @@
 //
 // A file that cannot be read or is not as above is refused as a whole. The last
 // good list stays in use, and gRPC gets one error that names the file, the line
-// and what is allowed: it logs it, and RPCs fail with it if there was no good
-// list yet. The error is reported once, until it is another one or a good list
-// came between.
+// and what is allowed: RPCs fail with it if there was no good list yet, and gRPC
+// logs it as a warning, which shows with GRPC_GO_LOG_SEVERITY_LEVEL=warning. It
+// is reported once, until it is another one or a good list came between.
 //
 // # Service config
 //

@@ -1,0 +1,203 @@
+package file
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/resolver"
+)
+
+// The file may be replaced, written in place, removed and made again.
+func TestFileChanges(t *testing.T) {
+	b := newBench(t)
+	missing := fmt.Sprintf("nodes: %s: there is no such file; it will be read when it appears", b.path)
+	require.Equal(t, []string{missing}, b.fails(1))
+	b.write(fileA)
+	b.sees(nodeA)
+	b.put(fileB)
+	b.sees(nodeB)
+	b.write(fileAB)
+	b.sees(nodeA, nodeB)
+	b.write("nodes: []\n")
+	b.sees()
+	require.NotNil(t, b.state().Endpoints, "an empty list is one")
+	b.write(fileA)
+	b.sees(nodeA)
+	updates := b.updates()
+	require.NoError(t, os.Remove(b.path))
+	require.Equal(t, []string{missing, missing}, b.fails(2))
+	b.put(fileA)
+	b.wait("the list again", func() bool { return b.updates() == updates+1 })
+	require.NoError(t, os.Truncate(b.path, 0))
+	require.Contains(t, b.fails(3)[2], b.path+":1: file: there is nothing in it")
+	b.write(fileA)
+	b.sees(nodeA)
+}
+
+// A directory may come later than the resolver, and with it the file.
+func TestDirectoryAppears(t *testing.T) {
+	b := newBench(t, "etc", "app", "conf")
+	b.fails(1)
+	require.NoError(t, os.MkdirAll(filepath.Dir(b.path), 0o700))
+	b.write(fileA)
+	b.sees(nodeA)
+	// Another directory takes its name.
+	dir := filepath.Dir(b.path)
+	require.NoError(t, os.Rename(dir, dir+".old"))
+	b.fails(2)
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	b.write(fileB)
+	b.sees(nodeB)
+	require.NoError(t, os.RemoveAll(filepath.Dir(dir)))
+	b.fails(3)
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	b.put(fileA)
+	b.sees(nodeA)
+}
+
+// A mounted ConfigMap: nodes.yaml -> ..data/nodes.yaml, ..data -> ..1, where
+// ..data is swapped by a rename and the old directory removed.
+func TestConfigMap(t *testing.T) {
+	b := newBench(t)
+	b.fails(1)
+	dir := filepath.Dir(b.path)
+	version := 0
+	swap := func(content string) {
+		version++
+		name := fmt.Sprintf("..%d", version)
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "nodes.yaml"), []byte(content), 0o600))
+		require.NoError(t, os.Symlink(name, filepath.Join(dir, "..data_tmp")))
+		require.NoError(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, fmt.Sprintf("..%d", version-1))))
+	}
+	swap(fileA)
+	require.NoError(t, os.Symlink("..data/nodes.yaml", b.path))
+	b.sees(nodeA)
+	swap(fileB)
+	b.sees(nodeB)
+	swap(fileAB)
+	b.sees(nodeA, nodeB)
+	updates := b.updates()
+	swap(fileAB)
+	b.rereads()
+	require.Equal(t, updates, b.updates(), "the same contents are no news")
+	require.Len(t, b.errors(), 1, "the file was missing only at the start")
+}
+
+// The directories that the path leads through are swapped, too.
+func TestSwappedDirectory(t *testing.T) {
+	b := newBench(t, "current", "conf")
+	root := filepath.Dir(filepath.Dir(filepath.Dir(b.path)))
+	for name, content := range map[string]string{"v1": fileA, "v2": fileB} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, name, "conf"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name, "conf", "nodes.yaml"), []byte(content), 0o600))
+	}
+	current := filepath.Join(root, "current")
+	require.NoError(t, os.Symlink(filepath.Join(root, "v1"), current))
+	b.sees(nodeA)
+	require.NoError(t, os.Symlink("x/../v2/.", current+".next"))
+	require.NoError(t, os.Mkdir(filepath.Join(root, "x"), 0o700))
+	require.NoError(t, os.Rename(current+".next", current))
+	b.sees(nodeB)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "v2", "conf", "nodes.yaml"), []byte(fileAB), 0o600))
+	b.sees(nodeA, nodeB)
+}
+
+// A file below a file is missing, until the latter is a directory.
+func TestParentIsAFile(t *testing.T) {
+	b := newBench(t, "conf")
+	b.fails(1)
+	conf := filepath.Dir(b.path)
+	require.NoError(t, os.WriteFile(conf, nil, 0o600))
+	require.Equal(t, fmt.Sprintf("nodes: %s: not a directory", b.path), b.fails(2)[1])
+	require.NoError(t, os.Remove(conf))
+	require.NoError(t, os.Mkdir(conf, 0o700))
+	b.write(fileA)
+	b.sees(nodeA)
+}
+
+// gRPC asks for the file, or it is polled, where nobody tells of changes.
+func TestWithoutWatcher(t *testing.T) {
+	unwatched := func(t *testing.T, poll time.Duration) *bench {
+		b := &bench{T: t, spy: &spy{}, path: filepath.Join(t.TempDir(), "nodes.yaml")}
+		b.write(fileA)
+		b.resolver = newNodeFile(b.path, b.spy, resolver.BuildOptions{})
+		b.resolver.intervals = intervals{quiet: time.Millisecond, burst: time.Millisecond, poll: poll}
+		b.resolver.start(&watch{path: b.path})
+		t.Cleanup(b.resolver.Close)
+		b.sees(nodeA)
+		b.write(fileB)
+		return b
+	}
+	t.Run("poll", func(t *testing.T) {
+		unwatched(t, 10*time.Millisecond).sees(nodeB)
+	})
+	t.Run("ResolveNow", func(t *testing.T) {
+		b := unwatched(t, time.Hour)
+		b.resolver.ResolveNow(resolver.ResolveNowOptions{})
+		b.sees(nodeB)
+	})
+}
+
+// Other names in the directory are none of the resolver's business.
+func TestOtherFiles(t *testing.T) {
+	b := newBench(t)
+	b.put(fileA)
+	b.sees(nodeA)
+	w := newWatch(b.path)
+	defer w.close()
+	w.follow()
+	for i := range 20 {
+		require.NoError(t, os.WriteFile(fmt.Sprintf("%s.%d", b.path, i), nil, 0o600))
+	}
+	b.write(fileB)
+	for {
+		e := <-w.events
+		if w.concerns(e) {
+			require.Equal(t, b.path, e.Name)
+			return
+		}
+		require.True(t, strings.HasPrefix(e.Name, b.path+"."), e)
+	}
+}
+
+// A watch that cannot be had costs time and nothing else.
+func TestWatchFails(t *testing.T) {
+	b := newBench(t)
+	w := newWatch(b.path)
+	w.follow()
+	require.False(t, w.warned)
+	w.close()
+	w.follow()
+	require.True(t, w.warned)
+	w.close()
+}
+
+// When another directory takes the place of the watched one, unseen, the next
+// look at it is enough.
+func TestWatchFollowsDirectory(t *testing.T) {
+	b := newBench(t, "app", "conf")
+	conf := filepath.Dir(b.path)
+	require.NoError(t, os.MkdirAll(conf, 0o700))
+	w := newWatch(b.path)
+	defer w.close()
+	w.follow()
+	require.NoError(t, os.Rename(filepath.Dir(conf), filepath.Dir(conf)+".old"))
+	require.NoError(t, os.MkdirAll(conf, 0o700))
+	w.follow()
+	b.write(fileA)
+	b.wait("event", func() bool {
+		select {
+		case e := <-w.events:
+			return w.concerns(e)
+		default:
+			return false
+		}
+	})
+}
