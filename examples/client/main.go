@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, out io.Writer) (status int, err err
 	case *every <= 0, *period < 0:
 		return exitFailed, fmt.Errorf("-every is %v, want more than 0; -for is %v, want 0 or more", *every, *period)
 	}
-	if strings.Contains(*target, "://") {
+	if strings.Contains(*target, "://") || strings.HasPrefix(*target, "nodes:") {
 		if *period > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, *period)
