@@ -47,7 +47,9 @@ func watch(ctx context.Context, target string, every time.Duration, out io.Write
 			case <-ctx.Done():
 				return nil
 			case name := <-l.ended:
-				l.lose(name)
+				if ctx.Err() == nil {
+					l.lose(name)
+				}
 			case <-tick.C:
 				again = true
 			}

@@ -84,7 +84,8 @@ func run(ctx context.Context, args []string, out io.Writer) (status int, err err
 	if strings.Contains(*target, "://") || strings.HasPrefix(*target, "nodes:") {
 		if *period > 0 {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, *period)
+			ctx, cancel = context.WithCancel(ctx) // without a deadline, which would go to the servers
+			defer time.AfterFunc(*period, cancel).Stop()
 			defer cancel()
 		}
 		return exitPlaced, watch(ctx, *target, *every, out)

@@ -58,12 +58,15 @@ func (b builder) OverrideAuthority(t resolver.Target) string {
 }
 
 // plainHost returns the host of host[:port], an IPv6 address in its brackets and
-// a name without a dot at its end.
+// without its zone, which no certificate has, and a name without a dot at its end.
 func plainHost(endpoint string) string {
 	if host, _, err := net.SplitHostPort(endpoint); err == nil {
 		if endpoint = host; strings.Contains(host, ":") {
 			endpoint = "[" + host + "]"
 		}
+	}
+	if address, _, zoned := strings.Cut(endpoint, "%"); zoned && strings.HasPrefix(address, "[") {
+		endpoint = address + "]"
 	}
 	return cmp.Or(strings.TrimSuffix(endpoint, "."), "localhost")
 }

@@ -62,8 +62,14 @@
 //
 // Certificates are checked against the name that was dialled, never against one
 // that DNS answered. The channel's authority is the plain host name as written,
-// without port and without a dot at its end, and for srv without its
+// without port, zone id and a dot at its end, and for srv without its
 // _service._proto labels, too. grpc.WithAuthority sets another one.
+//
+// # Proxies
+//
+// If the environment names an HTTPS proxy for an address, gRPC takes priority
+// and weight away before the policy sees them, and puts the proxy's address
+// instead of the endpoint's. Use grpc.WithNoProxy or NO_PROXY.
 //
 // # Lifetime
 //

@@ -37,7 +37,7 @@ func TestTargets(t *testing.T) {
 		"dns-poll:///[0:0::1]:80":                 {"", "", "[::1]:80", "[0:0::1]"},
 		"dns-poll:[::1]:80":                       {"", "", "[::1]:80", "[::1]"},
 		"dns-poll:///[::ffff:10.0.0.1]:80":        {"", "", "10.0.0.1:80", "[::ffff:10.0.0.1]"},
-		"dns-poll:///[fe80::1%25eth0]:80":         {"", "", "[fe80::1%eth0]:80", "[fe80::1%25eth0]"},
+		"dns-poll:///[fe80::1%25eth0]:80":         {"", "", "[fe80::1%eth0]:80", "[fe80::1]"},
 		"dns-poll://10.0.0.53/api.test":           {"10.0.0.53:53", "api.test", ":443", "api.test"},
 		"dns-poll://10.0.0.53:5353/api.test":      {"10.0.0.53:5353", "api.test", ":443", "api.test"},
 		"dns-poll://ns.test:5353/api.test":        {"ns.test:5353", "api.test", ":443", "api.test"},

@@ -96,7 +96,7 @@
 // # Concurrency and lifetime
 //
 // A channel that is not idle has one goroutine here and, while it can watch the
-// file, one of fsnotify with one inotify instance. Both have ended, and the
-// channel is not called any more, when gRPC has closed the resolver, as it does
+// file, a second one and one of fsnotify with one inotify instance. They have
+// ended, and the channel is not called any more, when gRPC has closed the resolver, as it does
 // when the channel closes or becomes idle.
 package file

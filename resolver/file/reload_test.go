@@ -192,29 +192,6 @@ func TestManyEdits(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{nodes[0].Conns(), nodes[1].Conns()})
 }
 
-// A bad edit changes nothing, a repeat of an address included.
-func TestBadEdit(t *testing.T) {
-	s := newSite(t)
-	nodes := s.nodes("a", "b")
-	s.put(listed(nodes...))
-	ch := s.dial()
-	ch.Connect()
-	s.ready(nodes...)
-	streams, _ := ch.hold(4)
-	for _, bad := range []string{listed(nodes[0], nodes[0]), "nodes: [", "", "nodes:\n  - address: ::1:1980\n"} {
-		s.put(bad)
-		// The file's own watch is no measure, so a channel that has only this file is.
-		ch := s.dial()
-		ch.refuses("nodes: " + s.path + ":")
-		ch.Close()
-	}
-	_, by := ch.hold(2)
-	require.Equal(t, map[string]int{"a": 1, "b": 1}, by)
-	ch.alive(streams)
-	s.ready(nodes...)
-	require.Equal(t, []int{1, 1}, []int{nodes[0].Conns(), nodes[1].Conns()})
-}
-
 // RPCs of an empty list fail, its streams live on.
 func TestEmptyList(t *testing.T) {
 	s := newSite(t)

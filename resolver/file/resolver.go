@@ -89,7 +89,7 @@ func (r *nodeFile) await(w *watch, poll <-chan time.Time) {
 			if w.concerns(e) {
 				return
 			}
-		case <-w.errors: // events may be lost
+		case <-w.lost:
 			return
 		case <-r.now:
 			return

@@ -12,23 +12,37 @@ import (
 type watch struct {
 	path    string
 	watcher *fsnotify.Watcher   // nil if there is none
-	events  chan fsnotify.Event // nil without a watcher, as errors: never ready
-	errors  chan error
-	places  []string // names that concern the path
-	dirs    []string // where they are: what is watched
+	events  chan fsnotify.Event // nil without a watcher: never ready
+	lost    chan struct{}       // holds that events may be lost
+	drained chan struct{}       // closed when the watcher's errors have ended
+	places  []string            // names that concern the path
+	dirs    []string            // where they are: what is watched
 	warned  bool
 }
 
 // newWatch returns a watch that announces nothing before follow is called.
 func newWatch(path string) *watch {
-	w := &watch{path: path}
+	w := &watch{path: path, lost: make(chan struct{}, 1), drained: make(chan struct{})}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		w.warn(err)
 		return w
 	}
-	w.watcher, w.events, w.errors = watcher, watcher.Events, watcher.Errors
+	w.watcher, w.events = watcher, watcher.Events
+	go w.drain()
 	return w
+}
+
+// drain takes the watcher's errors whenever they come: it sends them with the
+// lock held that follow needs.
+func (w *watch) drain() {
+	defer close(w.drained)
+	for range w.watcher.Errors {
+		select {
+		case w.lost <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // follow finds out anew which names concern the path and watches them.
@@ -76,5 +90,6 @@ func (w *watch) warn(err error) {
 func (w *watch) close() {
 	if w.watcher != nil {
 		_ = w.watcher.Close()
+		<-w.drained
 	}
 }

@@ -201,3 +201,21 @@ func TestWatchFollowsDirectory(t *testing.T) {
 		}
 	})
 }
+
+// The watcher sends errors with a lock held that follow needs; so they are taken
+// while nobody waits for events.
+func TestWatcherErrorsAreTakenAtAnyTime(t *testing.T) {
+	w := newWatch(filepath.Join(t.TempDir(), "nodes.yaml"))
+	require.NotNil(t, w.watcher)
+	w.follow()
+	for range 3 {
+		select {
+		case w.watcher.Errors <- os.ErrClosed:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the watcher cannot send its error")
+		}
+	}
+	<-w.lost
+	w.follow()
+	w.close()
+}
