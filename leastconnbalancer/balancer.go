@@ -38,11 +38,12 @@ type leastConn struct {
 	key      string
 	roster   *state.Roster
 	levels   []*level // by priority
+	unlinked bool     // a level has no picker yet
 	failover time.Duration
-	failure  error  // what RPCs fail with while there are no children
-	failed   *child // the last taker that reported TRANSIENT_FAILURE
-	leaving  map[*child]*time.Timer
-	held     bool // nothing is published while gRPC's call is carried out
+	failure  error              // what RPCs fail with while there are no children
+	failed   *child             // the last taker that reported TRANSIENT_FAILURE
+	leaving  map[string]leaving // by key
+	held     bool               // nothing is published while gRPC's call is carried out
 	closed   bool
 }
 
@@ -66,7 +67,7 @@ func (b *leastConn) UpdateClientConnState(s balancer.ClientConnState) error {
 	}
 	b.hold()
 	defer b.publish()
-	cfg, _ := s.BalancerConfig.(*Config)
+	cfg := configOf(s.BalancerConfig)
 	b.use(b.resourceKey(cfg, s.ResolverState), cfg.priorityFailover())
 	attrs := pickfirst.EnableHealthListener(resolver.State{Attributes: s.ResolverState.Attributes}).Attributes
 	all := !sameAttributes(attrs, b.attrs)
@@ -142,7 +143,7 @@ func (b *leastConn) Close() {
 		l.stop()
 		l.picker.Close()
 	}
-	roster, leaving := b.roster, b.leaving
+	roster, left := b.roster, b.leaving
 	b.roster, b.levels, b.failed, b.leaving = nil, nil, nil, nil
 	b.mu.Unlock()
 	if roster != nil {
@@ -151,9 +152,8 @@ func (b *leastConn) Close() {
 	for _, c := range b.children {
 		c.close()
 	}
-	for c, timer := range leaving {
-		timer.Stop()
-		c.close()
+	for _, l := range left {
+		l.end()
 	}
 	clear(b.children)
 	b.listed = nil

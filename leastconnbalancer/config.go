@@ -55,6 +55,16 @@ func (c Config) ServiceConfig() string {
 	return string(js)
 }
 
+// configOf returns the configuration that gRPC or a parent policy hands over,
+// nil without one.
+func configOf(c serviceconfig.LoadBalancingConfig) *Config {
+	if v, ok := c.(Config); ok {
+		return &v
+	}
+	cfg, _ := c.(*Config)
+	return cfg
+}
+
 // parseConfig reads a Config; "null" and nothing at all are the zero Config.
 func parseConfig(js json.RawMessage) (*Config, error) {
 	var fields struct {

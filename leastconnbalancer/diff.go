@@ -32,8 +32,8 @@ func (b *leastConn) diff(endpoints []resolver.Endpoint) (diff, error) {
 	d := diff{listed: make([]*child, len(endpoints))}
 	joins := map[string]bool{}
 	for i, ep := range endpoints {
-		if i < len(b.listed) && b.listed[i].update < b.update && sameEndpoint(b.listed[i].endpoint, ep) {
-			d.keep(i, b.listed[i], b.update)
+		if c := b.listedAt(i); c != nil && c.update < b.update && !joins[c.key] && sameEndpoint(c.endpoint, ep) {
+			d.keep(i, c, b.update)
 			continue
 		}
 		key := keyOf(ep)
@@ -60,6 +60,14 @@ func (b *leastConn) diff(endpoints []resolver.Endpoint) (diff, error) {
 		d.joins = append(d.joins, ch)
 	}
 	return d, nil
+}
+
+// listedAt returns the child that stood at index i of the last list, if one did.
+func (b *leastConn) listedAt(i int) *child {
+	if i < len(b.listed) {
+		return b.listed[i]
+	}
+	return nil
 }
 
 func (d *diff) keep(i int, c *child, update uint64) {
@@ -164,27 +172,6 @@ func (b *leastConn) leave(c *child) {
 	}
 }
 
-// linger is how long a child that has left keeps its connection while RPCs are
-// in flight: longer than an RPC takes from its pick to its stream.
-const linger = 5 * time.Second
-
-// closeLater closes a child that has left after a while. gRPC lets an RPC hang
-// that was picked before its connection is closed and asks for its stream after
-// that, if the connection is kept open by other streams.
-func (b *leastConn) closeLater(c *child) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.leaving == nil {
-		b.leaving = map[*child]*time.Timer{}
-	}
-	b.leaving[c] = time.AfterFunc(linger, func() {
-		b.mu.Lock()
-		delete(b.leaving, c)
-		b.mu.Unlock()
-		c.close()
-	})
-}
-
 // refail finds a failed taker to quote when the last one is none any more.
 func (b *leastConn) refail() {
 	b.mu.Lock()
@@ -202,7 +189,8 @@ func (b *leastConn) refail() {
 }
 
 // use takes up the configuration. With another resource key the balancer moves
-// to that key's ledger; RPCs in flight stay counted where they are.
+// to that key's ledger with the children that stay; RPCs in flight stay counted
+// where they are.
 func (b *leastConn) use(key string, failover time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -220,8 +208,10 @@ func (b *leastConn) use(key string, failover time.Duration) {
 	cs := make([]*child, 0, len(b.children))
 	eps := make([]state.Endpoint, 0, len(b.children))
 	for _, c := range b.children {
-		cs = append(cs, c)
-		eps = append(eps, identityOf(c.endpoint))
+		if c.update == b.update {
+			cs = append(cs, c)
+			eps = append(eps, identityOf(c.endpoint))
+		}
 	}
 	for _, l := range b.levels {
 		l.view = b.roster.NewView(l.priority)

@@ -16,7 +16,7 @@ import (
 // it makes an endpoint of each address of a state that has none, for parents
 // that pass on addresses only.
 func endpointsOf(s resolver.State) []resolver.Endpoint {
-	if len(s.Endpoints) == 0 {
+	if s.Endpoints == nil {
 		eps := make([]resolver.Endpoint, len(s.Addresses))
 		for i, a := range s.Addresses {
 			//lint:ignore SA1019 an address that is in no endpoint has its attributes there

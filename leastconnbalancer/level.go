@@ -79,17 +79,18 @@ func (l *level) stop() {
 	}
 }
 
-// levelOf returns the level of a priority. Caller holds mu.
+// levelOf returns the level of a priority; a new one has no picker before prune.
+// Caller holds mu.
 func (b *leastConn) levelOf(priority uint32) *level {
 	i, found := slices.BinarySearchFunc(b.levels, priority, func(l *level, p uint32) int { return cmp.Compare(l.priority, p) })
 	if !found {
 		b.levels = slices.Insert(b.levels, i, &level{priority: priority, view: b.roster.NewView(priority)})
-		b.link()
+		b.unlinked = true
 	}
 	return b.levels[i]
 }
 
-// prune removes the levels that have no endpoints.
+// prune removes the levels that have no endpoints and links the others.
 func (b *leastConn) prune() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,13 +103,14 @@ func (b *leastConn) prune() {
 		l.view.Close()
 		return true
 	})
-	if len(b.levels) < all {
+	if b.unlinked || len(b.levels) < all {
 		b.link()
 	}
 }
 
 // link gives each level its picker. Caller holds mu.
 func (b *leastConn) link() {
+	b.unlinked = false
 	views := make([]*state.View, len(b.levels))
 	for i, l := range b.levels {
 		views[i] = l.view

@@ -31,40 +31,55 @@ func (r *Roster) match(join []Endpoint) []*node {
 			take(i, r.ledger.byID[e.ID])
 		}
 	}
-	var all []candidate
 	for i, e := range join {
 		if nodes[i] == nil {
-			all = r.ledger.candidates(all, i, e)
+			take(i, r.ledger.fullMatch(e, free))
 		}
 	}
-	slices.SortFunc(all, compareCandidates)
-	for _, c := range all {
+	var partial []candidate
+	for i, e := range join {
+		if nodes[i] == nil {
+			partial = r.ledger.candidates(partial, i, e, free)
+		}
+	}
+	slices.SortFunc(partial, compareCandidates)
+	for _, c := range partial {
 		take(c.index, c.node)
 	}
 	return nodes
 }
 
-// candidate is a node that shares addresses with an endpoint of an update.
+// compatible reports whether the node may be the endpoint's.
+func (n *node) compatible(e Endpoint) bool { return n.id == "" || e.ID == "" || n.id == e.ID }
+
+// fullMatch returns the most loaded free node with the same addresses as e.
+func (l *Ledger) fullMatch(e Endpoint, free func(*node) bool) *node {
+	var known []*node // of the address that tells most
+	for i, a := range e.Addrs {
+		if at := l.byAddr[a]; i == 0 || len(at) < len(known) {
+			known = at
+		}
+	}
+	var best *node
+	for _, n := range known {
+		if slices.Equal(n.addrs, e.Addrs) && n.compatible(e) && free(n) &&
+			(best == nil || n.inFlight > best.inFlight || n.inFlight == best.inFlight && n.number < best.number) {
+			best = n
+		}
+	}
+	return best
+}
+
+// candidate is a node that shares some addresses with an endpoint of an update.
 type candidate struct {
 	index  int // of the endpoint
-	addrs  int // that the endpoint has
 	node   *node
 	shared int // addresses
 }
 
-func (c candidate) full() bool {
-	return c.shared == len(c.node.addrs) && c.shared == c.addrs
-}
-
-// compareCandidates puts the better match first: a full one, then the more
-// loaded node, then the larger overlap, then whichever comes first.
+// compareCandidates puts the better match first: the more loaded node, then the
+// larger overlap, then whichever comes first.
 func compareCandidates(a, b candidate) int {
-	if a.full() != b.full() {
-		if a.full() {
-			return -1
-		}
-		return 1
-	}
 	return cmp.Or(
 		cmp.Compare(b.node.inFlight, a.node.inFlight),
 		cmp.Compare(b.shared, a.shared),
@@ -73,21 +88,20 @@ func compareCandidates(a, b candidate) int {
 	)
 }
 
-// candidates appends the nodes that share an address with endpoint i and do not
-// have another id.
-func (l *Ledger) candidates(all []candidate, i int, e Endpoint) []candidate {
-	first := len(all)
+// candidates appends the free nodes that share an address with endpoint i and do
+// not have another id.
+func (l *Ledger) candidates(all []candidate, i int, e Endpoint, free func(*node) bool) []candidate {
+	at := map[*node]int{}
 	for _, a := range e.Addrs {
 		for _, n := range l.byAddr[a] {
-			if n.id != "" && e.ID != "" && n.id != e.ID {
+			if !n.compatible(e) || !free(n) {
 				continue
 			}
-			at := slices.IndexFunc(all[first:], func(c candidate) bool { return c.node == n })
-			if at < 0 {
-				at = len(all) - first
-				all = append(all, candidate{index: i, addrs: len(e.Addrs), node: n})
+			if _, ok := at[n]; !ok {
+				at[n] = len(all)
+				all = append(all, candidate{index: i, node: n})
 			}
-			all[first+at].shared++
+			all[at[n]].shared++
 		}
 	}
 	return all

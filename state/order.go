@@ -83,19 +83,39 @@ func (o *order) leave(c int32) {
 	}
 }
 
-// place puts the newcomer m at a random place among its equals.
+// place puts m at a random place among its equals, as a newcomer.
 func (o *order) place(m *Member, weight float64, value any) {
+	c, b := o.sit(m, weight, value)
+	o.mix(m.seat, b)
+	o.seated(c)
+}
+
+// replace puts m, which was set aside, at the end of its equals: it was used.
+func (o *order) replace(m *Member, weight float64, value any) {
+	c, b := o.sit(m, weight, value)
+	o.clock++
+	o.seats[m.seat].stamp = o.clock
+	o.push(m.seat, b)
+	o.seated(c)
+}
+
+// sit gives m a seat and finds its class and bucket.
+func (o *order) sit(m *Member, weight float64, value any) (c, b int32) {
 	m.seat = int32(len(o.seats))
 	o.seats = append(o.seats, seat{entry: entry{node: m.node, value: value, member: m}})
 	m.node.places = append(m.node.places, place{o, m.seat})
 	load := m.node.inFlight
-	c := o.classOf(weight)
+	c = o.classOf(weight)
 	o.classes[c].size++
-	b := o.find(c, none, load)
+	b = o.find(c, none, load)
 	if b == none || o.buckets[b].load != load {
 		b = o.newBucket(c, b, load)
 	}
-	o.mix(m.seat, b)
+	return c, b
+}
+
+// seated lets class c compete with its new member.
+func (o *order) seated(c int32) {
 	if o.classes[c].size == 1 {
 		o.enter(c)
 	} else {

@@ -48,9 +48,7 @@ func (le Lease) node() weak.Pointer[node] {
 
 // Empty reports whether no node is noted.
 func (t *Tried) Empty() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.nodes) == 0
+	return len(t.list()) == 0
 }
 
 // Reset forgets the nodes.
@@ -95,7 +93,7 @@ func (v *View) AcquireElsewhere(t *Tried) (Lease, any, bool) {
 	}
 	lease, value, ok := v.acquire()
 	for _, a := range set {
-		v.order.place(a.member, a.weight, a.value)
+		v.order.replace(a.member, a.weight, a.value)
 	}
 	return lease, value, ok
 }

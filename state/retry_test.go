@@ -1,0 +1,45 @@
+package state_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// A retry does not bring the node that failed forward: it comes after all its
+// equals that were not used since.
+func TestRetryLeavesTheFailedNodeAtTheEnd(t *testing.T) {
+	const n = 10
+	r := state.Open("").NewRoster("test")
+	defer r.Close()
+	v := r.NewView(0)
+	eps := make([]state.Endpoint, n)
+	for i := range eps {
+		eps[i].Addrs = []string{fmt.Sprint(i)}
+	}
+	for i, m := range r.Update(nil, eps) {
+		v.Set(m, 1, i)
+	}
+	for range 100 {
+		var tried state.Tried
+		lease, failed, _ := v.Acquire()
+		tried.Add(lease)
+		lease.Release()
+		lease, other, ok := v.AcquireElsewhere(&tried)
+		require.True(t, ok)
+		require.NotEqual(t, failed, other)
+		lease.Release()
+		require.NoError(t, r.Ledger().Check())
+		for range n - 2 {
+			lease, at, _ := v.Acquire()
+			lease.Release()
+			require.NotContains(t, []any{failed, other}, at)
+		}
+		lease, at, _ := v.Acquire()
+		lease.Release()
+		require.Equal(t, failed, at)
+	}
+}
