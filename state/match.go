@@ -88,12 +88,20 @@ func compareCandidates(a, b candidate) int {
 	)
 }
 
+// crowded is the number of nodes above which an address is a gateway's and does
+// not tell one endpoint from another. It also bounds what an update costs.
+const crowded = 64
+
 // candidates appends the free nodes that share an address with endpoint i and do
 // not have another id.
 func (l *Ledger) candidates(all []candidate, i int, e Endpoint, free func(*node) bool) []candidate {
 	at := map[*node]int{}
 	for _, a := range e.Addrs {
-		for _, n := range l.byAddr[a] {
+		known := l.byAddr[a]
+		if len(known) > crowded {
+			continue
+		}
+		for _, n := range known {
 			if !n.compatible(e) || !free(n) {
 				continue
 			}

@@ -59,7 +59,8 @@ func (r *Roster) Ledger() *Ledger { return r.ledger }
 //
 //   - the one with its explicit id;
 //   - the one with the same addresses;
-//   - of those it shares an address with, the most loaded one;
+//   - of those it shares an address with, the most loaded one, except by an
+//     address that more than 64 nodes have: that is a gateway's;
 //   - a new one.
 //
 // A node that has another explicit id is never taken, and no two endpoints of a
