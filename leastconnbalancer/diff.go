@@ -101,8 +101,7 @@ func (b *leastConn) apply(d diff) {
 		d.listed[ch.index] = c
 	}
 	for m, c := range left {
-		b.leave(c)
-		if m.LeftBusy() {
+		if connected := b.leave(c); connected && m.LeftBusy() {
 			b.closeLater(c)
 		} else {
 			c.close()
@@ -161,15 +160,17 @@ func (b *leastConn) newChild(m *state.Member) *child {
 	return c
 }
 
-// leave ends a child's part in the aggregate.
-func (b *leastConn) leave(c *child) {
+// leave ends a child's part in the aggregate and reports whether it was READY.
+func (b *leastConn) leave(c *child) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	connected := c.state == connectivity.Ready
 	b.setState(c, connectivity.Shutdown, nil)
 	c.detach()
 	if b.failed == c {
 		b.failed = nil
 	}
+	return connected
 }
 
 // refail finds a failed taker to quote when the last one is none any more.
