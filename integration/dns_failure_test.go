@@ -7,10 +7,13 @@ import (
 
 	"github.com/miekg/dns"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/status"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+	lcdns "github.com/leastconn/grpc-leastconn/resolver/dns"
 )
 
 // waitRPC waits until an RPC succeeds.
@@ -87,15 +90,17 @@ func TestDNSServerDownAndBack(t *testing.T) {
 	ns, port := startNodesOn(t, leastconntest.Options{}, "127.0.0.1", "127.0.0.2", "127.0.0.3")
 	s := startDNS(t, "127.0.0.1")
 	s.set("A", "api.test.", "127.0.0.1", "127.0.0.2")
-	l := dialTarget(t, fmt.Sprintf("dns-poll://%s/api.test:%s?interval=%s", s.addr, port, interval))
+	failures := &failureCounter{Builder: resolver.Get(lcdns.PollScheme)}
+	l := dialTarget(t, fmt.Sprintf("dns-poll://%s/api.test:%s?interval=%s", s.addr, port, interval), grpc.WithResolvers(failures))
 	l.waitUsable(ns[:2]...)
 	streams, _ := l.hold(2)
 
 	s.down()
-	for end := time.Now().Add(6 * interval); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	wait(t, "five lookups have failed", func() bool {
 		_, err := l.unary()
 		require.NoError(t, err)
-	}
+		return failures.reported.Load() >= 5
+	})
 	more, by := l.hold(2)
 	require.Equal(t, map[string]int{"a": 1, "b": 1}, by)
 

@@ -27,10 +27,9 @@ func TestD68PollingSeesAScaleOut(t *testing.T) {
 
 	lookups := s.questions("A", "api.test.")
 	s.set("A", "api.test.", "127.0.0.1", "127.0.0.2", "127.0.0.3")
-	changed := time.Now()
-	wait(t, "the next lookup", func() bool { return s.questions("A", "api.test.") > lookups })
-	require.Less(t, time.Since(changed), interval+interval/2)
 	l.waitUsable(ns[2])
+	// One lookup may have been on its way with the old answer.
+	require.LessOrEqual(t, s.questions("A", "api.test."), lookups+2, "lookups until the third node is used")
 
 	_, by = l.hold(3)
 	require.Equal(t, map[string]int{"c": 3}, by)

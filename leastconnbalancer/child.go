@@ -25,7 +25,7 @@ type child struct {
 	member *state.Member
 	level  *level
 	weight uint32
-	state  connectivity.State // SHUTDOWN before it joins and after it left
+	state  connectivity.State // SHUTDOWN once it has left
 	picker balancer.Picker
 
 	// calls orders the calls into policy; it comes before the policy's own locks

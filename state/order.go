@@ -217,8 +217,8 @@ func (o *order) mix(i, b int32) {
 	o.seats[i].bucket = none
 	size := int(o.buckets[b].size)
 	if size == 0 {
-		// Among equals of other classes the stamp decides.
-		// A round of serial calls over n members takes 2n stamps.
+		// Among equals of other classes the stamp decides; a round of serial calls
+		// over n members takes 2n stamps.
 		o.seats[i].stamp -= rand.Uint64N(min(o.clock, 2*uint64(len(o.seats))))
 	}
 	if size <= short {
