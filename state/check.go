@@ -35,6 +35,7 @@ func (l *Ledger) Check() error {
 	for r := range l.rosters {
 		errs = append(errs, r.check())
 	}
+	errs = append(errs, l.checkSlots(), l.checkGuards())
 	for _, s := range l.free {
 		if s.node != nil {
 			errs = append(errs, errors.New("a free slot holds a node"))
@@ -51,6 +52,7 @@ func (n *node) check() error {
 	if n.inFlight == 0 && len(n.members) == 0 {
 		errs = append(errs, fmt.Errorf("node %q is in the ledger without members and leases", n.addrs))
 	}
+	errs = append(errs, n.checkLoad())
 	if n.id != "" && n.ledger.byID[n.id] != n {
 		errs = append(errs, fmt.Errorf("node %q is not found by its id %q", n.addrs, n.id))
 	}
@@ -97,9 +99,7 @@ func (r *Roster) check() error {
 		if m.leaves {
 			errs = append(errs, fmt.Errorf("roster %q: member %q still leaves", r.name, m.addrs))
 		}
-		if (m.seat != none) != (m.view != nil && m.weight > 0) {
-			errs = append(errs, fmt.Errorf("roster %q: member %q with weight %d has seat %d", r.name, m.addrs, m.weight, m.seat))
-		}
+		errs = append(errs, m.check())
 		if m.seat == none {
 			continue
 		}
@@ -111,8 +111,9 @@ func (r *Roster) check() error {
 	seats := 0
 	for _, v := range r.views {
 		seats += len(v.order.seats)
-		errs = append(errs, v.order.check())
+		errs = append(errs, v.order.check(), v.check())
 	}
+	errs = append(errs, r.checkQueue())
 	if seats != eligible {
 		errs = append(errs, fmt.Errorf("roster %q: %d seats, %d eligible members", r.name, seats, eligible))
 	}

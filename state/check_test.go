@@ -46,7 +46,7 @@ func (b *body) add(e Endpoint, weight uint32, load int) *node {
 	m := b.roster.Update(nil, []Endpoint{e})[0]
 	for range load {
 		b.mu.Lock()
-		b.lend(m.node)
+		b.lend(m.node, b.roster)
 		b.mu.Unlock()
 	}
 	b.view.Set(m, weight, nil)
@@ -77,7 +77,7 @@ var corruptions = map[string]struct {
 	says    string
 }{
 	"count":               {func(b *body) { b.node().inFlight++ }, "counts add up to"},
-	"count against place": {func(b *body) { b.node().inFlight++; b.leases++ }, "stands at"},
+	"count against place": {func(b *body) { b.node().inFlight++; b.leases++ }, "and penalty 0"},
 	"count below 0":       {func(b *body) { b.gone.inFlight, b.leases = -1, b.leases-2 }, "count -1"},
 	"live total":          {func(b *body) { b.leases-- }, "counts add up to"},
 	"lost node":           {func(b *body) { delete(b.nodes, b.gone) }, "counts add up to"},
@@ -97,7 +97,7 @@ var corruptions = map[string]struct {
 	"node's member twice":    {func(b *body) { b.node().members = append(b.node().members, b.ms[5]) }, "two members of roster"},
 	"member that leaves":     {func(b *body) { b.ms[5].leaves = true }, "still leaves"},
 	"member without a place": {func(b *body) { b.ms[5].seat = none }, "has seat -1"},
-	"draining in an order":   {func(b *body) { b.ms[5].weight = 0 }, "with weight 0 has seat"},
+	"draining in an order":   {func(b *body) { b.ms[5].weight = 0 }, "with weight 0, 3 of"},
 	"not ready in an order":  {func(b *body) { b.ms[5].view = nil }, "has seat"},
 	"lost member":            {func(b *body) { delete(b.roster.members, b.ms[5]) }, "eligible members"},
 

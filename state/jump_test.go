@@ -5,12 +5,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// jumps is a view of n members whose loads are set to anything at any time, as
-// nobody does by acquiring.
+// jumps is a view of n members whose loads are set to anything at any time, by
+// penalties.
 type jumps struct {
 	*Ledger
 	view *View
@@ -36,11 +37,14 @@ func (j *jumps) jump(i int, load int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	n := j.ms[i].node
-	if n.inFlight == load {
-		return
+	n.penalty, n.fines = load, nil
+	delete(j.fined, n)
+	if load > 0 {
+		n.fines = []fine{{until: j.clock.read() + time.Hour, units: load}}
+		j.fined[n] = struct{}{}
+		j.wind()
 	}
-	j.leases += load - n.inFlight
-	n.setInFlight(load)
+	n.shift()
 }
 
 // least is the brute force: the lowest score, and how long the one that waits
@@ -51,7 +55,7 @@ func (j *jumps) least() (score float64, stamp uint64) {
 		if m.seat == none {
 			continue
 		}
-		s := float64(m.node.inFlight+1) / float64(m.weight)
+		s := float64(m.node.load+1) / float64(m.weight)
 		if waits := j.stamp(m); s < score || s == score && waits < stamp {
 			score, stamp = s, waits
 		}

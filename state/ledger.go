@@ -1,6 +1,9 @@
 package state
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Ledger holds the in-flight counts of one resource key, by node.
 type Ledger struct {
@@ -19,7 +22,14 @@ type Ledger struct {
 	rosters map[*Roster]struct{}
 	made    uint64  // nodes, ever
 	leases  int64   // live ones
+	slots   []*slot // of live leases, and the free ones
 	free    []*slot // of released leases, for the next ones
+
+	clock    clock
+	fined    map[*node]struct{}   // nodes with a penalty
+	ramping  map[*Member]struct{} // members whose weight rises
+	arrivals uint64               // RPCs that had to wait, ever
+	waiting  int                  // RPCs that wait
 }
 
 func newLedger(key string) *Ledger {
@@ -30,6 +40,9 @@ func newLedger(key string) *Ledger {
 		byID:    map[string]*node{},
 		byAddr:  map[string][]*node{},
 		rosters: map[*Roster]struct{}{},
+		clock:   clock{epoch: time.Now()},
+		fined:   map[*node]struct{}{},
+		ramping: map[*Member]struct{}{},
 	}
 }
 

@@ -1,12 +1,18 @@
 package state
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // node is one endpoint's entry in a ledger. It lives while a roster lists it or
 // a lease of it is out. The ledger's mutex guards it.
 type node struct {
 	// What a pick touches.
 	inFlight int64
+	load     int64    // in flight and penalty: where it stands in the orders
+	high     int64    // the count at which, and
+	low      int64    // the one below which, seats are to be looked at again
 	places   []place  // in the orders of the views that may choose it
 	one      [1]place // room for the only one that most nodes have
 	ledger   *Ledger
@@ -15,11 +21,15 @@ type node struct {
 	number  uint64    // rises with each node of the ledger
 	id      string    // explicit identity, "" without one
 	addrs   []string  // sorted; what its members list, or what the last of them listed
+
+	penalty int64 // units of fines
+	fines   []fine
+	since   time.Duration // when its last ramp began
 }
 
 func (l *Ledger) newNode() *node {
 	l.made++
-	n := &node{ledger: l, number: l.made}
+	n := &node{ledger: l, number: l.made, high: noLimit, since: never}
 	n.places = n.one[:0]
 	l.nodes[n] = struct{}{}
 	return n
@@ -31,21 +41,32 @@ func (l *Ledger) retire(n *node) {
 		return
 	}
 	n.setAddrs(nil)
+	delete(l.fined, n)
 	if n.id != "" {
 		delete(l.byID, n.id)
 	}
 	delete(l.nodes, n)
 }
 
-// setInFlight changes the count and each view's order with it.
+// setInFlight changes the count and all that follows from it.
 func (n *node) setInFlight(count int64) {
-	if n.inFlight == count {
+	n.inFlight = count
+	n.shift()
+	if count >= n.high || count < n.low {
+		n.refit()
+	}
+}
+
+// shift changes the load, and each view's order with it.
+func (n *node) shift() {
+	load := n.inFlight + n.penalty
+	if n.load == load {
 		return // a member that does not move keeps its turn
 	}
-	n.inFlight = count
+	n.load = load
 	for i := range n.places {
 		p := &n.places[i]
-		p.order.move(p.seat, count)
+		p.order.move(p.seat, load)
 	}
 }
 

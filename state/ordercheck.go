@@ -41,12 +41,12 @@ func (o *order) checkSeat(i int32, e entry) error {
 		return fmt.Errorf("member %q is not on seat %d", m.addrs, i)
 	}
 	b := &o.buckets[o.seats[i].bucket]
-	if b.load != m.node.inFlight {
-		return fmt.Errorf("member %q stands at %d, not at its node's count", m.addrs, b.load)
+	if b.load != m.node.load {
+		return fmt.Errorf("member %q stands at %d, not at its node's load", m.addrs, b.load)
 	}
 	w := o.classes[b.class].weight
-	if math.Abs(float64(m.weight)-w) > nearWeight*w {
-		return fmt.Errorf("member %q with weight %d stands in class %v", m.addrs, m.weight, w)
+	if math.Abs(m.effective()-w) > nearWeight*w {
+		return fmt.Errorf("member %q with weight %v stands in class %v", m.addrs, m.effective(), w)
 	}
 	return nil
 }

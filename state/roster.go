@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Endpoint is what a roster is told of an endpoint: the addresses under which
@@ -19,8 +20,12 @@ type Endpoint struct {
 type Roster struct {
 	ledger  *Ledger
 	name    string
-	members map[*Member]struct{} // guarded by the ledger's mutex, as is views
+	members map[*Member]struct{} // guarded by the ledger's mutex, as is what follows
 	views   []*View
+	listed  bool // it has had a list
+	guards  Guards
+	queue   queue
+	counters
 }
 
 // Member is one endpoint of a roster. Its node is the endpoint's in the ledger;
@@ -29,13 +34,29 @@ type Roster struct {
 type Member struct {
 	node   *node // nil once it has left
 	view   *View // nil while it is not ready
-	seat   int32 // in the view's order; none while draining or not ready
+	seat   int32 // in the view's order; none while it may not be chosen
 	weight uint32
+	limit  int64 // of its node's RPCs in flight
+	full   bool  // it is in a view, with a weight, and at its limit
+	value  any
 	leaves bool // while an update is applied
 	busy   bool // RPCs were in flight on its node when it left
 	roster *Roster
 	id     string
 	addrs  []string // sorted, each once
+
+	// Of its slow start.
+	cold   bool          // it begins when m is ready
+	since  time.Duration // when it began
+	share  float64       // of the weight: below 1 while it ramps
+	climbs time.Duration // when the share is to rise
+	place  int32         // among the view's waits; none when it does not wait
+	last   uint64        // the view's picks when it was empty, or chosen, last
+	due    uint64        // the pick of the view that is its own
+}
+
+func (r *Roster) newMember() *Member {
+	return &Member{roster: r, seat: none, place: none, limit: noLimit, share: 1, since: never}
 }
 
 // NewRoster adds a roster to the ledger. The name is shown in snapshots.
@@ -72,7 +93,7 @@ func (r *Roster) Update(leave []*Member, join []Endpoint) []*Member {
 	joined := make([]*Member, len(join))
 	if r.members == nil {
 		for i := range joined {
-			joined[i] = &Member{roster: r, seat: none} // gone already
+			joined[i] = r.newMember() // gone already
 		}
 		return joined
 	}
@@ -89,20 +110,25 @@ func (r *Roster) Update(leave []*Member, join []Endpoint) []*Member {
 			r.drop(m)
 		}
 	}
+	r.listed = r.listed || len(join) > 0
 	return joined
 }
 
 // seat gives the endpoint its member on n, or on a new node when n is nil.
 func (r *Roster) seat(n *node, e Endpoint) *Member {
 	var m *Member
-	if n == nil {
-		n = r.ledger.newNode()
-	} else {
+	known := n != nil
+	if known {
 		m = n.memberOf(r)
+	} else {
+		n = r.ledger.newNode()
 	}
 	if m == nil {
-		m = &Member{roster: r, seat: none}
+		m = r.newMember()
 		r.members[m] = struct{}{}
+		if r.listed {
+			m.cold, m.since = !known, n.since
+		}
 	}
 	m.leaves = false
 	m.id, m.addrs = e.ID, e.Addrs
@@ -141,14 +167,25 @@ func (m *Member) LeftBusy() bool {
 // Close takes the roster's members and views away; live leases still land.
 // Closing twice changes nothing; a closed roster stays empty.
 func (r *Roster) Close() {
+	for _, stop := range r.close() {
+		stop()
+	}
+}
+
+// close returns what ends the watch over the RPCs that waited.
+func (r *Roster) close() []func() bool {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
 	for m := range r.members {
 		r.drop(m)
 	}
+	for _, v := range r.views {
+		r.counters.Picks += v.picks
+	}
 	r.members, r.views = nil, nil
 	delete(r.ledger.rosters, r)
+	return r.disperse()
 }
 
 // canonicalList returns the endpoints in an order that does not depend on the

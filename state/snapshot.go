@@ -3,53 +3,93 @@ package state
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Snapshot is a ledger at one moment, for people, tests and tools.
 type Snapshot struct {
-	ResourceKey string         `json:"resourceKey"` // "" for a private ledger
-	InFlight    int64          `json:"inFlight"`    // live leases
-	Nodes       []NodeSnapshot `json:"nodes"`       // by first address, then id
+	ResourceKey string           `json:"resourceKey"` // "" for a private ledger
+	InFlight    int64            `json:"inFlight"`    // live leases
+	Waiting     int64            `json:"waiting"`     // RPCs that wait for room
+	Nodes       []NodeSnapshot   `json:"nodes"`       // by first address, then id
+	Rosters     []RosterSnapshot `json:"rosters"`     // by name
 }
 
 // NodeSnapshot is one node of a ledger.
 type NodeSnapshot struct {
-	ID        string           `json:"id,omitempty"`
-	Addresses []string         `json:"addresses"` // sorted
-	InFlight  int64            `json:"inFlight"`
-	Members   []MemberSnapshot `json:"members"` // by roster; none once departed
+	ID            string           `json:"id,omitempty"`
+	Addresses     []string         `json:"addresses"` // sorted
+	InFlight      int64            `json:"inFlight"`
+	Penalty       int64            `json:"penalty"`       // units that fresh failures have left
+	OldestSeconds float64          `json:"oldestSeconds"` // age of the oldest lease; 0 without one
+	Members       []MemberSnapshot `json:"members"`       // by roster; none once departed
 }
 
 // MemberSnapshot is a node as one roster lists it.
 type MemberSnapshot struct {
-	Roster   string  `json:"roster"`
-	Ready    bool    `json:"ready"`              // it is in a view, and what follows is the view's
-	Priority uint32  `json:"priority"`           // 0 is the highest
-	Weight   uint32  `json:"weight"`             // 0 while ready: draining
-	Score    float64 `json:"score"`              // (in_flight + 1) / weight; 0 unless it may be chosen
-	Draining bool    `json:"draining,omitempty"` // ready, and not chosen
+	Roster      string  `json:"roster"`
+	Ready       bool    `json:"ready"`              // it is in a view, and what follows is the view's
+	Priority    uint32  `json:"priority"`           // 0 is the highest
+	Weight      uint32  `json:"weight"`             // 0 while ready: draining
+	Score       float64 `json:"score"`              // (in_flight + penalty + 1) / (weight × share); 0 unless it may be chosen
+	Draining    bool    `json:"draining,omitempty"` // ready, and not chosen
+	MaxInFlight int64   `json:"maxInFlight"`        // 0: no cap
+	Full        bool    `json:"full,omitempty"`     // at its cap
+	Share       float64 `json:"share"`              // of its weight: below 1 while it starts slowly
+}
+
+// RosterSnapshot is one balancer's part in a ledger, since it began.
+type RosterSnapshot struct {
+	Name      string `json:"name"`
+	Waiting   int64  `json:"waiting"`   // RPCs that wait for room
+	Picks     uint64 `json:"picks"`     // leases, ever
+	Queued    uint64 `json:"queued"`    // RPCs that had to wait
+	Elsewhere uint64 `json:"elsewhere"` // later attempts that went to a node not tried before
+	Penalties uint64 `json:"penalties"` // units that failures have left
 }
 
 // Snapshot returns the ledger as it is now.
 func (l *Ledger) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Snapshot{ResourceKey: l.key, InFlight: l.leases, Nodes: make([]NodeSnapshot, 0, len(l.nodes))}
-	for n := range l.nodes {
-		s.Nodes = append(s.Nodes, n.snapshot())
+	s := Snapshot{
+		ResourceKey: l.key, InFlight: l.leases, Waiting: int64(l.waiting),
+		Nodes: make([]NodeSnapshot, 0, len(l.nodes)), Rosters: make([]RosterSnapshot, 0, len(l.rosters)),
 	}
+	oldest := l.oldest()
+	for n := range l.nodes {
+		s.Nodes = append(s.Nodes, n.snapshot(oldest[n]))
+	}
+	for r := range l.rosters {
+		s.Rosters = append(s.Rosters, r.snapshot())
+	}
+	slices.SortFunc(s.Rosters, func(a, b RosterSnapshot) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Picks, a.Picks)) })
 	slices.SortFunc(s.Nodes, func(a, b NodeSnapshot) int {
 		return cmp.Or(slices.Compare(a.Addresses, b.Addresses), cmp.Compare(a.ID, b.ID), cmp.Compare(a.InFlight, b.InFlight))
 	})
 	return s
 }
 
-func (n *node) snapshot() NodeSnapshot {
+// oldest returns the age of each node's oldest lease.
+func (l *Ledger) oldest() map[*node]time.Duration {
+	ages := map[*node]time.Duration{}
+	now := l.clock.read()
+	for _, s := range l.slots {
+		if s.node != nil {
+			ages[s.node] = max(ages[s.node], now-s.start)
+		}
+	}
+	return ages
+}
+
+func (n *node) snapshot(oldest time.Duration) NodeSnapshot {
 	s := NodeSnapshot{
-		ID:        n.id,
-		Addresses: slices.Clone(n.addrs),
-		InFlight:  n.inFlight,
-		Members:   make([]MemberSnapshot, 0, len(n.members)),
+		ID:            n.id,
+		Addresses:     slices.Clone(n.addrs),
+		InFlight:      n.inFlight,
+		Penalty:       n.penalty,
+		OldestSeconds: oldest.Seconds(),
+		Members:       make([]MemberSnapshot, 0, len(n.members)),
 	}
 	for _, m := range n.members {
 		s.Members = append(s.Members, m.snapshot())
@@ -61,16 +101,28 @@ func (n *node) snapshot() NodeSnapshot {
 }
 
 func (m *Member) snapshot() MemberSnapshot {
-	s := MemberSnapshot{Roster: m.roster.name}
+	s := MemberSnapshot{Roster: m.roster.name, Share: m.share}
+	if m.limit != noLimit {
+		s.MaxInFlight = m.limit
+	}
 	if m.view == nil {
 		return s
 	}
 	s.Ready, s.Priority, s.Weight = true, m.view.priority, m.weight
-	s.Draining = m.seat == none
-	if !s.Draining {
-		o := &m.view.order
-		b := &o.buckets[o.seats[m.seat].bucket]
-		s.Score = float64(b.load+1) / o.classes[b.class].weight
+	s.Draining, s.Full = m.weight == 0, m.full
+	if m.seat != none {
+		s.Score = float64(m.node.load+1) / m.view.order.takenWeight(m.seat)
+	}
+	return s
+}
+
+func (r *Roster) snapshot() RosterSnapshot {
+	s := RosterSnapshot{
+		Name: r.name, Waiting: int64(r.queue.line.Len()), Picks: r.counters.Picks,
+		Queued: r.counters.Queued, Elsewhere: r.counters.Elsewhere, Penalties: r.counters.Penalties,
+	}
+	for _, v := range r.views {
+		s.Picks += v.picks
 	}
 	return s
 }

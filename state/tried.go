@@ -74,16 +74,19 @@ func (t *Tried) list() []*node {
 // returns false when there is none. It costs O(log n) for each node tried.
 func (v *View) AcquireElsewhere(t *Tried) (Lease, any, bool) {
 	tried := t.list()
-	l := v.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	v.ledger.mu.Lock()
+	defer v.ledger.mu.Unlock()
+	return v.elsewhere(tried)
+}
+
+func (v *View) elsewhere(tried []*node) (Lease, any, bool) {
 	type aside struct {
 		entry
 		weight float64
 	}
 	var set []aside
 	for _, n := range tried {
-		if n.ledger != l {
+		if n.ledger != v.ledger {
 			continue // the view has moved since
 		}
 		if m := n.memberOf(v.roster); m != nil && m.view == v && m.seat != none {
@@ -91,9 +94,16 @@ func (v *View) AcquireElsewhere(t *Tried) (Lease, any, bool) {
 			v.order.remove(m)
 		}
 	}
-	lease, value, ok := v.acquire()
+	var lease Lease
+	var value any
+	e := v.order.first()
+	if e != nil {
+		value = e.value
+		v.picks++
+		lease = v.ledger.lend(e.node, v.roster)
+	}
 	for _, a := range set {
 		v.order.replace(a.member, a.weight, a.value)
 	}
-	return lease, value, ok
+	return lease, value, e != nil
 }

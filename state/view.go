@@ -3,12 +3,17 @@ package state
 import "slices"
 
 // View holds the ready members of one roster at one priority level, in the
-// order in which they are chosen.
+// order in which they are chosen. The ledger's mutex guards what is below it.
 type View struct {
 	roster   *Roster
 	ledger   *Ledger
 	priority uint32
-	order    order // guarded by the ledger's mutex
+
+	order  order
+	picks  uint64 // ever
+	waits  waits
+	takers int // members of a weight above 0
+	full   int // of those, the ones at their caps
 }
 
 // NewView adds an empty view to the roster. The priority level is shown in
@@ -33,7 +38,8 @@ func (v *View) Set(m *Member, weight uint32, value any) {
 	if m.node == nil || m.roster != v.roster {
 		return
 	}
-	if m.view == v && m.weight == weight {
+	if m.view == v && m.weight == weight && !m.cold {
+		m.value = value
 		if m.seat != none {
 			v.order.seats[m.seat].value = value
 		}
@@ -42,10 +48,20 @@ func (v *View) Set(m *Member, weight uint32, value any) {
 	if m.view != nil {
 		m.view.remove(m)
 	}
-	m.view, m.weight = v, weight
+	v.add(m, weight, value)
+	v.roster.grant()
+}
+
+func (v *View) add(m *Member, weight uint32, value any) {
+	m.view, m.weight, m.value = v, weight, value
+	m.warm(v.ledger.clock.read())
 	if weight > 0 {
-		v.order.place(m, float64(weight), value)
+		v.takers++
+		if m.node.inFlight < m.limit {
+			v.order.place(m, m.effective(), value)
+		}
 	}
+	m.node.refit()
 }
 
 // Remove takes m out of the view: it is not ready. Its node keeps the count. A
@@ -59,28 +75,45 @@ func (v *View) Remove(m *Member) {
 }
 
 func (v *View) remove(m *Member) {
-	if m.seat != none {
-		v.order.remove(m)
+	if m.weight > 0 {
+		v.takers--
+		v.waits.stale = true
 	}
-	m.view, m.weight = nil, 0
+	m.weight = 0 // which takes its seat
+	m.node.refit()
+	m.view, m.value = nil, nil
+	m.ramp(v.ledger.clock.now)
+	v.roster.revoke(m)
 }
 
-// Acquire chooses a member with the lowest (in_flight + 1) / weight and counts
-// one more RPC in flight on its node, in one step. It returns the member's
-// value, and false when the view has no member to choose.
+// Acquire chooses a member with the lowest (in_flight + penalty + 1) / weight
+// and counts one more RPC in flight on its node, in one step. It returns the
+// member's value, and false when the view has no member to choose, or when RPCs
+// wait for room: then it is for [Roster.Turn] to decide.
 func (v *View) Acquire() (Lease, any, bool) {
 	v.ledger.mu.Lock()
-	lease, value, ok := v.acquire()
-	v.ledger.mu.Unlock()
-	return lease, value, ok
-}
-
-func (v *View) acquire() (Lease, any, bool) {
-	e := v.order.first()
-	if e == nil {
+	if len(v.roster.queue.tickets) > 0 {
+		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}
-	return v.ledger.lend(e.node), e.value, true
+	lease, e, ok := v.acquire()
+	v.ledger.mu.Unlock()
+	return lease, e.value, ok
+}
+
+func (v *View) acquire() (Lease, entry, bool) {
+	first := v.order.first()
+	if first == nil {
+		return Lease{}, entry{}, false
+	}
+	e := *first // lending may take the seat
+	if len(v.waits.members) > 0 {
+		if m := v.overdue(); m != nil {
+			e = v.order.seats[m.seat].entry
+		}
+	}
+	v.picks++
+	return v.ledger.lend(e.node, v.roster), e, true
 }
 
 // Close takes the view's members out of it and the view off its roster.
@@ -92,5 +125,8 @@ func (v *View) Close() {
 			v.remove(m)
 		}
 	}
-	v.roster.views = slices.DeleteFunc(v.roster.views, func(o *View) bool { return o == v })
+	if i := slices.Index(v.roster.views, v); i >= 0 {
+		v.roster.views = slices.Delete(v.roster.views, i, i+1)
+		v.roster.counters.Picks += v.picks
+	}
 }

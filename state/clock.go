@@ -1,0 +1,56 @@
+package state
+
+import "time"
+
+// Tick is the resolution of a ledger's clock: penalties end and ramping weights
+// rise at its ticks.
+const Tick = 10 * time.Millisecond
+
+// clock is a ledger's coarse clock: a pick reads it for nothing. It ticks while
+// RPCs are picked, penalties last or weights ramp, and rests otherwise. The
+// ledger's mutex guards it.
+type clock struct {
+	epoch   time.Time
+	now     time.Duration // since the epoch; behind by up to a tick while it ticks
+	ticking bool
+	used    bool // since the last tick
+	timer   *time.Timer
+}
+
+// read brings the clock up to date.
+func (c *clock) read() time.Duration {
+	c.now = time.Since(c.epoch)
+	return c.now
+}
+
+// wind starts the clock of l, which may tick already. Caller holds mu.
+func (l *Ledger) wind() {
+	c := &l.clock
+	c.used = true
+	if c.ticking {
+		return
+	}
+	c.ticking = true
+	c.read()
+	if c.timer == nil {
+		c.timer = time.AfterFunc(Tick, l.tick)
+	} else {
+		c.timer.Reset(Tick)
+	}
+}
+
+// tick does what is due.
+func (l *Ledger) tick() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &l.clock
+	c.read()
+	l.forgive()
+	l.climb()
+	if c.used || len(l.fined) > 0 || len(l.ramping) > 0 {
+		c.used = false
+		c.timer.Reset(Tick)
+		return
+	}
+	c.ticking = false
+}
