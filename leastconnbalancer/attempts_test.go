@@ -72,7 +72,7 @@ func TestAttemptsShareADoneChannel(t *testing.T) {
 			l := newLab(t)
 			r, b := l.refuser(refusedStream, kind == "unary"), l.nodes("b")[0]
 			tp := &tap{}
-			c := l.dialTapped(tp, leastconntest.ChannelConfig{}, b)
+			c := l.dialTapped(tp, leastconntest.ChannelConfig{ServiceConfig: withoutPenalty}, b)
 			c.hold(1)
 			require.NoError(t, c.Update(b.Endpoint(), r.endpoint()))
 			l.wait("the refuser is ready", func() bool { return c.readyAt(r.endpoint()) })

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/balancer/pickfirst"
 	"google.golang.org/grpc/resolver"
 
+	"github.com/leastconn/grpc-leastconn/picker"
 	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
 	"github.com/leastconn/grpc-leastconn/state"
 )
@@ -40,6 +41,10 @@ type leastConn struct {
 	levels   []*level // by priority
 	unlinked bool     // a level has no picker yet
 	failover time.Duration
+	guards   state.Guards
+	limit    uint32             // of RPCs in flight, for endpoints that have none of their own; 0: none
+	served   *picker.Picker     // whose views have room for RPCs that wait
+	waker    *waker             // nil before a cap is used
 	failure  error              // what RPCs fail with while there are no children
 	failed   *child             // the last taker that reported TRANSIENT_FAILURE
 	leaving  map[string]leaving // by key
@@ -68,7 +73,7 @@ func (b *leastConn) UpdateClientConnState(s balancer.ClientConnState) error {
 	b.hold()
 	defer b.publish()
 	cfg := configOf(s.BalancerConfig)
-	b.use(b.resourceKey(cfg, s.ResolverState), cfg.priorityFailover())
+	b.use(b.resourceKey(cfg, s.ResolverState), cfg)
 	attrs := pickfirst.EnableHealthListener(resolver.State{Attributes: s.ResolverState.Attributes}).Attributes
 	all := !sameAttributes(attrs, b.attrs)
 	b.attrs = attrs
@@ -143,9 +148,10 @@ func (b *leastConn) Close() {
 		l.stop()
 		l.picker.Close()
 	}
-	roster, left := b.roster, b.leaving
-	b.roster, b.levels, b.failed, b.leaving = nil, nil, nil, nil
+	roster, left, waker := b.roster, b.leaving, b.waker
+	b.roster, b.levels, b.failed, b.leaving, b.served, b.waker = nil, nil, nil, nil, nil, nil
 	b.mu.Unlock()
+	waker.stop()
 	if roster != nil {
 		roster.Close()
 	}

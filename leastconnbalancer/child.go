@@ -25,6 +25,8 @@ type child struct {
 	member *state.Member
 	level  *level
 	weight uint32
+	limit  *uint32            // of RPCs in flight; nil: the configuration's
+	capped uint32             // what the member has; 0: no cap
 	state  connectivity.State // SHUTDOWN once it has left
 	picker balancer.Picker
 
@@ -69,8 +71,11 @@ func (b *leastConn) setState(c *child, s connectivity.State, picker balancer.Pic
 	case was == connectivity.Ready:
 		c.level.view.Remove(c.member)
 	}
-	if s == connectivity.TransientFailure && c.weight > 0 {
-		b.failed = c
+	if s == connectivity.TransientFailure {
+		c.member.StartSlowly()
+		if c.weight > 0 {
+			b.failed = c
+		}
 	}
 }
 

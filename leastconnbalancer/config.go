@@ -2,7 +2,6 @@ package leastconnbalancer
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc/serviceconfig"
@@ -31,6 +30,28 @@ type Config struct {
 	// before they use the next level. By default 10 s; from 0 s, which is not to
 	// wait, to 1 h. When all endpoints of a level have failed, RPCs do not wait.
 	PriorityFailover *Duration `json:"priorityFailover,omitempty"`
+
+	// FailurePenalty is how long after its start an attempt that has failed with
+	// UNAVAILABLE, INTERNAL, UNKNOWN, DATA_LOSS or RESOURCE_EXHAUSTED counts on
+	// its endpoint as if it were in flight still. By default 1 s; from 0 s, which
+	// turns it off, to 1 min. Resolution 10 ms.
+	FailurePenalty *Duration `json:"failurePenalty,omitempty"`
+
+	// MaxInFlight caps the RPCs in flight per endpoint, of all channels of the
+	// process together; at most 2³¹ − 1. By default 0, which is no cap. An
+	// endpoint's own cap, which a resolver sets, wins.
+	MaxInFlight uint32 `json:"maxInFlight,omitempty"`
+
+	// OnFull says what an RPC does when all endpoints are at their caps: wait
+	// ("queue", the default) or fail with RESOURCE_EXHAUSTED ("fail").
+	OnFull OnFull `json:"onFull,omitempty"`
+
+	// MaxQueued is how many RPCs of the channel may wait at one time; further ones
+	// fail with RESOURCE_EXHAUSTED. By default 10,000; from 1 to 1,000,000.
+	MaxQueued *uint32 `json:"maxQueued,omitempty"`
+
+	// SlowStart is off by default.
+	SlowStart *SlowStart `json:"slowStart,omitempty"`
 }
 
 const (
@@ -40,10 +61,10 @@ const (
 
 // priorityFailover returns the duration in use. A nil Config has the defaults.
 func (c *Config) priorityFailover() time.Duration {
-	if c == nil || c.PriorityFailover == nil {
+	if c == nil {
 		return defaultPriorityFailover
 	}
-	return time.Duration(*c.PriorityFailover)
+	return valueOr((*time.Duration)(c.PriorityFailover), defaultPriorityFailover)
 }
 
 // ServiceConfig renders the service config that selects the policy with this
@@ -63,53 +84,4 @@ func configOf(c serviceconfig.LoadBalancingConfig) *Config {
 	}
 	cfg, _ := c.(*Config)
 	return cfg
-}
-
-// parseConfig reads a Config; "null" and nothing at all are the zero Config.
-func parseConfig(js json.RawMessage) (*Config, error) {
-	var fields struct {
-		ResourceKey      json.RawMessage `json:"resourceKey"`
-		PriorityFailover json.RawMessage `json:"priorityFailover"`
-	}
-	if len(js) == 0 {
-		return &Config{}, nil
-	}
-	if err := json.Unmarshal(js, &fields); err != nil {
-		return nil, fmt.Errorf("%s: configuration %s: want a JSON object: %w", Name, js, err)
-	}
-	c := &Config{}
-	if err := readField("resourceKey", fields.ResourceKey, &c.ResourceKey, "a string"); err != nil {
-		return nil, err
-	}
-	if n := len(c.ResourceKey); n > MaxResourceKey {
-		return nil, fmt.Errorf("%s: field resourceKey: value %.32q… has %d bytes, want at most %d", Name, c.ResourceKey, n, MaxResourceKey)
-	}
-	if err := readDuration("priorityFailover", fields.PriorityFailover, &c.PriorityFailover, maxPriorityFailover); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// readDuration reads a duration from 0 to most.
-func readDuration(name string, js json.RawMessage, dst **Duration, most time.Duration) error {
-	allowed := fmt.Sprintf("a duration from \"0s\" to %s, such as \"1.5s\"", Duration(most).json())
-	if err := readField(name, js, dst, allowed); err != nil {
-		return err
-	}
-	if d := *dst; d != nil && (*d < 0 || time.Duration(*d) > most) {
-		return fmt.Errorf("%s: field %s: value %s: want %s", Name, name, js, allowed)
-	}
-	return nil
-}
-
-// readField reads one field into dst; it names the field, its value and what is
-// allowed when that fails. An absent field leaves dst as it is.
-func readField(name string, js json.RawMessage, dst any, allowed string) error {
-	if js == nil {
-		return nil
-	}
-	if err := json.Unmarshal(js, dst); err != nil {
-		return fmt.Errorf("%s: field %s: value %s: want %s", Name, name, js, allowed)
-	}
-	return nil
 }

@@ -1,8 +1,6 @@
 package leastconnbalancer
 
 import (
-	"time"
-
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/resolver"
 
@@ -142,7 +140,8 @@ func (b *leastConn) set(c *child, ch change) {
 	if old != nil {
 		old.remove(c)
 	}
-	c.level, c.weight = b.levelOf(ch.facts.priority), ch.facts.weight
+	c.level, c.weight, c.limit = b.levelOf(ch.facts.priority), ch.facts.weight, ch.facts.limit
+	b.confine(c)
 	c.level.add(c)
 	c.level.settle()
 	if old != nil {
@@ -186,46 +185,5 @@ func (b *leastConn) refail() {
 			b.failed = c
 			return
 		}
-	}
-}
-
-// use takes up the configuration. With another resource key the balancer moves
-// to that key's ledger with the children that stay; RPCs in flight stay counted
-// where they are.
-func (b *leastConn) use(key string, failover time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.failover != failover {
-		b.failover = failover
-		for _, l := range b.levels {
-			l.stop()
-		}
-	}
-	if b.roster != nil && b.key == key {
-		return
-	}
-	old := b.roster
-	b.key, b.roster = key, state.Open(key).NewRoster(b.target)
-	cs := make([]*child, 0, len(b.children))
-	eps := make([]state.Endpoint, 0, len(b.children))
-	for _, c := range b.children {
-		if c.update == b.update {
-			cs = append(cs, c)
-			eps = append(eps, identityOf(c.endpoint))
-		}
-	}
-	for _, l := range b.levels {
-		l.view = b.roster.NewView(l.priority)
-	}
-	b.link()
-	for i, m := range b.roster.Update(nil, eps) {
-		c := cs[i]
-		c.member = m
-		if c.state == connectivity.Ready {
-			c.level.view.Set(m, c.weight, c.picker)
-		}
-	}
-	if old != nil {
-		old.Close()
 	}
 }

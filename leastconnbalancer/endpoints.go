@@ -36,6 +36,7 @@ func endpointsOf(s resolver.State) []resolver.Endpoint {
 type facts struct {
 	weight   uint32
 	priority uint32
+	limit    *uint32 // of RPCs in flight; nil: the configuration's
 }
 
 // factsOf returns the endpoint's facts, an error when one is out of bounds.
@@ -43,6 +44,12 @@ func factsOf(ep resolver.Endpoint) (facts, error) {
 	f := facts{weight: lcresolver.Weight(ep), priority: lcresolver.Priority(ep)}
 	if f.weight > lcresolver.MaxWeight {
 		return f, fmt.Errorf("%s: endpoint %s: weight %d: want 0 to %d", Name, ep.Addresses[0].Addr, f.weight, uint32(lcresolver.MaxWeight))
+	}
+	if limit, ok := lcresolver.MaxInFlight(ep); ok {
+		if limit > lcresolver.MaxMaxInFlight {
+			return f, fmt.Errorf("%s: endpoint %s: maxInFlight %d: want 0 to %d", Name, ep.Addresses[0].Addr, limit, uint32(lcresolver.MaxMaxInFlight))
+		}
+		f.limit = &limit
 	}
 	return f, nil
 }

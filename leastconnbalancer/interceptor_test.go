@@ -75,7 +75,7 @@ func persistent(tries int) grpc.UnaryClientInterceptor {
 func TestRetryMiddlewareGoesElsewhere(t *testing.T) {
 	l := newLab(t)
 	ns := l.nodes("a", "b", "c")
-	cfg := intercepted(leastconntest.ChannelConfig{}, persistent(5))
+	cfg := intercepted(leastconntest.ChannelConfig{ServiceConfig: withoutPenalty}, persistent(5))
 	c := l.dialTapped(&tap{}, cfg, ns...)
 	c.load(ns, 0, 1, 2)
 	failing(ns[:2]...)

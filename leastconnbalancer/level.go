@@ -17,7 +17,8 @@ import (
 type level struct {
 	priority uint32
 	view     *state.View
-	picker   *picker.Picker // over the level and those below it
+	views    []*state.View  // the level's and those below it
+	picker   *picker.Picker // over them
 	children int
 	takers   int
 	states   balancer.ConnectivityStateEvaluator // of the takers
@@ -116,7 +117,7 @@ func (b *leastConn) link() {
 		views[i] = l.view
 	}
 	for i, l := range b.levels {
-		l.picker = picker.New(views[i:]...)
+		l.views, l.picker = views[i:], picker.New(views[i:]...)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestD76LostStreamsAreGivenBack(t *testing.T) {
 	l := newLab(t)
 	ns := l.nodes("a", "b")
 	d := newDialer()
-	c := l.dialWith(leastconntest.ChannelConfig{DialOptions: dialOptions(d)}, ns...)
+	c := l.dialWith(leastconntest.ChannelConfig{ServiceConfig: withoutPenalty, DialOptions: dialOptions(d)}, ns...)
 	held := c.load(ns, 3, 3)
 
 	ns[1].Stop()

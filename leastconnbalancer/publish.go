@@ -49,6 +49,7 @@ func (b *leastConn) publishLocked() {
 	switch {
 	case l != nil:
 		p = l.picker
+		b.serve(l)
 	case s == connectivity.TransientFailure:
 		p = b.failurePicker()
 	}

@@ -85,7 +85,7 @@ func TestD17ConnectionLostAfterPick(t *testing.T) {
 }
 
 func retryConfig(attempts int) string {
-	return fmt.Sprintf(`{"loadBalancingConfig":[{"least_conn_parent":{}}],"methodConfig":[{"name":[{}],"retryPolicy":{
+	return fmt.Sprintf(`{"loadBalancingConfig":[{"least_conn_parent":{"failurePenalty":"0s"}}],"methodConfig":[{"name":[{}],"retryPolicy":{
 		"maxAttempts":%d,"initialBackoff":"0.001s","maxBackoff":"0.001s","backoffMultiplier":1,"retryableStatusCodes":["UNAVAILABLE"]}}]}`, attempts)
 }
 

@@ -15,6 +15,10 @@ import (
 	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
 )
 
+// withoutPenalty selects the policy without its penalty for fresh failures, for
+// tests of where attempts go besides.
+const withoutPenalty = `{"loadBalancingConfig":[{"least_conn":{"failurePenalty":"0s"}}]}`
+
 // retrying is a channel whose RPCs make up to so many attempts.
 func retrying(attempts int) leastconntest.ChannelConfig {
 	return leastconntest.ChannelConfig{
@@ -172,7 +176,7 @@ func TestTransparentRetryGoesElsewhere(t *testing.T) {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				l := newLab(t)
 				r, b := l.refuser(refuse, late), l.nodes("b")[0]
-				c := l.dialWith(leastconntest.ChannelConfig{Endpoints: leastconntest.Endpoints(b)}, b)
+				c := l.dialWith(leastconntest.ChannelConfig{ServiceConfig: withoutPenalty}, b)
 				held, _ := c.hold(1)
 				require.NoError(t, c.Update(b.Endpoint(), r.endpoint()))
 				for i := range int64(20) {

@@ -8,9 +8,12 @@ package picker
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/leastconn/grpc-leastconn/state"
 )
@@ -23,8 +26,9 @@ type Picker struct {
 }
 
 // New returns a picker over views of one roster, whose values must be
-// balancer.Pickers. First attempts go to the first view, later ones to nodes
-// that were not tried, in the first view that has one.
+// balancer.Pickers. First attempts go to the first view, and to those after it
+// when all are at their caps there; later ones to nodes that were not tried, in
+// the first view that has one.
 func New(views ...*state.View) *Picker {
 	p := &Picker{}
 	p.views.Store(&views)
@@ -38,13 +42,14 @@ func (p *Picker) Close() { p.views.Store(nil) }
 
 // Pick implements balancer.Picker. The lease is given back by the first call of
 // the result's Done, or at once when the child does not pick. With an empty
-// view the RPC waits for the next picker.
+// view, or while all nodes are at their caps, the RPC waits for the next picker;
+// when it may not wait for room, it fails with RESOURCE_EXHAUSTED.
 func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
-	lease, child, ok := p.acquire(info.Ctx)
-	if !ok {
-		return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
+	lease, child, err := p.acquire(info.Ctx)
+	if err != nil {
+		return balancer.PickResult{}, err
 	}
-	res, err := child.(balancer.Picker).Pick(info)
+	res, err := child.Pick(info)
 	if err != nil {
 		unused(info.Ctx, lease)
 		lease.Release()
@@ -56,7 +61,7 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 			if info.Err != nil || !info.BytesReceived {
 				unsuccessful(ctx, lease, info)
 			}
-			lease.Release()
+			end(lease, info)
 		}
 	} else {
 		res.Done = both(ctx, lease, res.Done)
@@ -64,41 +69,61 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	return res, nil
 }
 
-func (p *Picker) acquire(ctx context.Context) (state.Lease, any, bool) {
+// acquire chooses a node's child picker with a lease on the node.
+func (p *Picker) acquire(ctx context.Context) (state.Lease, balancer.Picker, error) {
 	views := p.views.Load()
 	if views == nil {
-		return state.Lease{}, nil, false
+		return state.Lease{}, nil, balancer.ErrNoSubConnAvailable
 	}
-	if live.Load() == 0 && !recorded.Load() {
-		return (*views)[0].Acquire()
+	var tried *state.Tried
+	var explicit bool
+	if live.Load() > 0 || recorded.Load() {
+		tried, explicit = recordOf(ctx)
 	}
-	tried, explicit := recordOf(ctx)
+	first := (*views)[0]
 	if tried == nil {
-		return (*views)[0].Acquire()
-	}
-	from := *views
-	if tried.Empty() { // the first attempt keeps to its level
-		from = from[:1]
-	}
-	lease, child, ok := elsewhere(from, tried)
-	if !ok { // every node was tried: the RPC starts over
-		if lease, child, ok = (*views)[0].Acquire(); ok {
-			tried.Reset()
+		if lease, child, ok := first.Acquire(); ok {
+			return lease, child.(balancer.Picker), nil
 		}
 	}
-	if explicit {
-		tried.Add(lease)
+	lease, child, outcome := first.Roster().Turn(ctx, tried, *views...)
+	switch outcome {
+	case state.Chosen:
+		if explicit {
+			tried.Add(lease)
+		}
+		return lease, child.(balancer.Picker), nil
+	case state.Refused:
+		return state.Lease{}, nil, errFull
 	}
-	return lease, child, ok
+	return state.Lease{}, nil, balancer.ErrNoSubConnAvailable
 }
 
-func elsewhere(views []*state.View, tried *state.Tried) (state.Lease, any, bool) {
-	for _, v := range views {
-		if lease, child, ok := v.AcquireElsewhere(tried); ok {
-			return lease, child, true
-		}
+// errFull ends an RPC that finds no room and may not wait for it.
+var errFull = status.Error(codes.ResourceExhausted,
+	"least_conn: all endpoints are full (maxInFlight), and no more RPCs may wait for room (onFull, maxQueued)")
+
+// end gives the lease back. An attempt whose status blames the node weighs on it
+// for a while.
+func end(lease state.Lease, info balancer.DoneInfo) bool {
+	if info.Err != nil && info.BytesSent && blames(info.Err) {
+		return lease.Fail()
 	}
-	return state.Lease{}, nil, false
+	return lease.Release()
+}
+
+// blames reports whether a server that works would not have ended an RPC with
+// err. What the caller does (cancel, deadline) and what an application says of a
+// request is no failure of the node.
+func blames(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DataLoss, codes.ResourceExhausted:
+		return true
+	}
+	return false
 }
 
 // both returns a Done that gives the lease back and passes the first call on to
@@ -110,7 +135,7 @@ func both(ctx context.Context, lease state.Lease, done func(balancer.DoneInfo)) 
 		if info.Err != nil || !info.BytesReceived {
 			unsuccessful(ctx, lease, info)
 		}
-		if lease.Release() {
+		if end(lease, info) {
 			(*child.Swap(nil))(info)
 		}
 	}

@@ -63,7 +63,9 @@ func (l *Ledger) Snapshot() Snapshot {
 	for r := range l.rosters {
 		s.Rosters = append(s.Rosters, r.snapshot())
 	}
-	slices.SortFunc(s.Rosters, func(a, b RosterSnapshot) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Picks, a.Picks)) })
+	slices.SortFunc(s.Rosters, func(a, b RosterSnapshot) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Picks, a.Picks))
+	})
 	slices.SortFunc(s.Nodes, func(a, b NodeSnapshot) int {
 		return cmp.Or(slices.Compare(a.Addresses, b.Addresses), cmp.Compare(a.ID, b.ID), cmp.Compare(a.InFlight, b.InFlight))
 	})

@@ -28,6 +28,9 @@ func (r *Roster) NewView(priority uint32) *View {
 	return v
 }
 
+// Roster returns the roster that the view is of.
+func (v *View) Roster() *Roster { return v.roster }
+
 // Set makes m a ready member of the view, or changes the weight and the value
 // of one; a member of another view of the roster moves over. The count stays
 // with the node. A weight of 0 means drain: m is not chosen, its leases live
