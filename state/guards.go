@@ -50,7 +50,7 @@ func (r *Roster) Guard(g Guards) {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
-	r.guards = g
+	r.guards, r.account.penalty = g, g.FailurePenalty
 	for m := range r.members {
 		if m.view != nil {
 			m.ramp(r.ledger.clock.read())

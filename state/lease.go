@@ -24,9 +24,9 @@ type slot struct {
 	gen  uint64
 	node *node // nil when free
 
-	roster *Roster       // nil when free
-	start  time.Duration // by the ledger's clock
-	index  int           // in the ledger's slots
+	account *account      // of the last lease's roster
+	start   time.Duration // by the ledger's clock
+	index   int           // in the ledger's slots
 }
 
 // lend counts one more RPC of a roster in flight on n. Caller holds mu.
@@ -44,7 +44,10 @@ func (l *Ledger) lend(n *node, r *Roster) Lease {
 		s = &slot{mu: l.mu, index: len(l.slots)}
 		l.slots = append(l.slots, s)
 	}
-	s.node, s.roster, s.start = n, r, l.clock.now
+	s.node, s.start = n, l.clock.now
+	if s.account != r.account {
+		s.account = r.account
+	}
 	return Lease{slot: s, gen: s.gen}
 }
 
@@ -69,6 +72,8 @@ func (le Lease) end(failed bool) bool {
 	live := s.gen == le.gen
 	if live {
 		s.settle(failed)
+	} else {
+		s.account.DoubleReleases++
 	}
 	s.mu.Unlock()
 	return live
@@ -76,9 +81,9 @@ func (le Lease) end(failed bool) bool {
 
 // settle ends the slot's lease. Caller holds mu.
 func (s *slot) settle(failed bool) {
-	n, r := s.node, s.roster
+	n := s.node
 	l := n.ledger
-	s.node, s.roster = nil, nil
+	s.node = nil
 	s.gen++
 	if len(l.free) < maxFree {
 		l.free = append(l.free, s)
@@ -86,8 +91,8 @@ func (s *slot) settle(failed bool) {
 		l.drop(s)
 	}
 	l.leases--
-	if failed && l.punish(n, s.start+r.guards.FailurePenalty) {
-		r.counters.Penalties++
+	if failed && l.punish(n, s.start+s.account.penalty) {
+		s.account.Penalties++
 	}
 	n.setInFlight(n.inFlight - 1)
 	if l.waiting > 0 {

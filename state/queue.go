@@ -49,7 +49,7 @@ func (r *Roster) enqueue(rpc <-chan struct{}) *ticket {
 	}
 	r.queue.tickets[rpc] = t
 	r.stand(t)
-	r.counters.Queued++
+	r.account.Queued++
 	return t
 }
 

@@ -25,7 +25,7 @@ type Roster struct {
 	listed  bool // it has had a list
 	guards  Guards
 	queue   queue
-	counters
+	account *account
 }
 
 // Member is one endpoint of a roster. Its node is the endpoint's in the ledger;
@@ -61,7 +61,7 @@ func (r *Roster) newMember() *Member {
 
 // NewRoster adds a roster to the ledger. The name is shown in snapshots.
 func (l *Ledger) NewRoster(name string) *Roster {
-	r := &Roster{ledger: l, name: name, members: map[*Member]struct{}{}}
+	r := &Roster{ledger: l, name: name, members: map[*Member]struct{}{}, account: new(account)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rosters[r] = struct{}{}
@@ -181,7 +181,7 @@ func (r *Roster) close() []func() bool {
 		r.drop(m)
 	}
 	for _, v := range r.views {
-		r.counters.Picks += v.picks
+		r.account.Picks += v.picks
 	}
 	r.members, r.views = nil, nil
 	delete(r.ledger.rosters, r)

@@ -38,14 +38,11 @@ type MemberSnapshot struct {
 	Share       float64 `json:"share"`              // of its weight: below 1 while it starts slowly
 }
 
-// RosterSnapshot is one balancer's part in a ledger, since it began.
+// RosterSnapshot is one balancer's part in a ledger.
 type RosterSnapshot struct {
-	Name      string `json:"name"`
-	Waiting   int64  `json:"waiting"`   // RPCs that wait for room
-	Picks     uint64 `json:"picks"`     // leases, ever
-	Queued    uint64 `json:"queued"`    // RPCs that had to wait
-	Elsewhere uint64 `json:"elsewhere"` // later attempts that went to a node not tried before
-	Penalties uint64 `json:"penalties"` // units that failures have left
+	Name    string `json:"name"`
+	Waiting int64  `json:"waiting"` // RPCs that wait for room
+	Counters
 }
 
 // Snapshot returns the ledger as it is now.
@@ -119,14 +116,7 @@ func (m *Member) snapshot() MemberSnapshot {
 }
 
 func (r *Roster) snapshot() RosterSnapshot {
-	s := RosterSnapshot{
-		Name: r.name, Waiting: int64(r.queue.line.Len()), Picks: r.counters.Picks,
-		Queued: r.counters.Queued, Elsewhere: r.counters.Elsewhere, Penalties: r.counters.Penalties,
-	}
-	for _, v := range r.views {
-		s.Picks += v.picks
-	}
-	return s
+	return RosterSnapshot{Name: r.name, Waiting: int64(r.queue.line.Len()), Counters: r.counters()}
 }
 
 // Snapshots returns the snapshots of all ledgers in use, by resource key.

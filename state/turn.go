@@ -100,7 +100,7 @@ func (t *turn) choose() (full bool) {
 		for _, v := range t.views {
 			if lease, value, ok := v.elsewhere(t.tried); ok {
 				t.lease, t.value = lease, value
-				t.roster.counters.Elsewhere++
+				t.roster.account.Elsewhere++
 				return false
 			}
 		}

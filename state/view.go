@@ -130,6 +130,6 @@ func (v *View) Close() {
 	}
 	if i := slices.Index(v.roster.views, v); i >= 0 {
 		v.roster.views = slices.Delete(v.roster.views, i, i+1)
-		v.roster.counters.Picks += v.picks
+		v.roster.account.Picks += v.picks
 	}
 }
