@@ -3,12 +3,14 @@ package leastconnbalancer
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/balancer/pickfirst"
+	"google.golang.org/grpc/balancer/weightedtarget"
 	"google.golang.org/grpc/resolver"
 
 	"github.com/leastconn/grpc-leastconn/picker"
@@ -25,12 +27,14 @@ type leastConn struct {
 	opts    balancer.BuildOptions
 	target  string // canonical, "" without one
 	builder balancer.Builder
+	meter   *meter
 
 	// Only used in calls of gRPC on the balancer, which never overlap.
 	children map[string]*child
 	listed   []*child // by index in the last list
 	update   uint64   // number of the list
 	attrs    *attributes.Attributes
+	logged   string // of the configuration
 
 	// mu guards what follows and the children's fields that say so. Children call
 	// in with their own locks held, so a child is never called under mu; the
@@ -48,6 +52,7 @@ type leastConn struct {
 	failure  error              // what RPCs fail with while there are no children
 	failed   *child             // the last taker that reported TRANSIENT_FAILURE
 	leaving  map[string]leaving // by key
+	warned   string             // of what fails RPCs
 	held     bool               // nothing is published while gRPC's call is carried out
 	closed   bool
 }
@@ -73,7 +78,11 @@ func (b *leastConn) UpdateClientConnState(s balancer.ClientConnState) error {
 	b.hold()
 	defer b.publish()
 	cfg := configOf(s.BalancerConfig)
-	b.use(b.resourceKey(cfg, s.ResolverState), cfg)
+	old, key := b.roster, b.resourceKey(cfg, s.ResolverState)
+	b.use(key, cfg)
+	b.logConfig(key, cfg)
+	b.meter.watch(b.roster, weightedtarget.LocalityFromResolverState(s.ResolverState))
+	runtime.KeepAlive(old) // whose last counts the meter has only just recorded
 	attrs := pickfirst.EnableHealthListener(resolver.State{Attributes: s.ResolverState.Attributes}).Attributes
 	all := !sameAttributes(attrs, b.attrs)
 	b.attrs = attrs
@@ -151,6 +160,7 @@ func (b *leastConn) Close() {
 	roster, left, waker := b.roster, b.leaving, b.waker
 	b.roster, b.levels, b.failed, b.leaving, b.served, b.waker = nil, nil, nil, nil, nil, nil
 	b.mu.Unlock()
+	b.meter.close()
 	waker.stop()
 	if roster != nil {
 		roster.Close()

@@ -26,6 +26,7 @@ func (builder) Build(cc balancer.ClientConn, opts balancer.BuildOptions) balance
 	if opts.Target.URL != (url.URL{}) {
 		b.target = opts.Target.String()
 	}
+	b.meter = newMeter(cc.MetricsRecorder(), b.target)
 	return b
 }
 

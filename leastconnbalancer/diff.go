@@ -80,6 +80,7 @@ func (b *leastConn) apply(d diff) {
 		b.set(ch.child, ch)
 	}
 	left := map[*state.Member]*child{}
+	joined := 0
 	for key, c := range b.children {
 		if c.update != b.update {
 			left[c.member] = c
@@ -91,6 +92,7 @@ func (b *leastConn) apply(d diff) {
 		c := left[m]
 		if c == nil {
 			c = b.newChild(m)
+			joined++
 		}
 		delete(left, m)
 		c.key, c.update = ch.key, b.update
@@ -113,6 +115,7 @@ func (b *leastConn) apply(d diff) {
 	}
 	b.prune()
 	b.refail()
+	b.logList(joined, len(left), len(d.changed)+len(d.joins)-joined)
 }
 
 // enroll tells the roster who leaves and who joins.

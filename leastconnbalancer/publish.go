@@ -50,6 +50,7 @@ func (b *leastConn) publishLocked() {
 	case l != nil:
 		p = l.picker
 		b.serve(l)
+		b.warned = ""
 	case s == connectivity.TransientFailure:
 		p = b.failurePicker()
 	}
@@ -67,8 +68,11 @@ func (b *leastConn) failurePicker() balancer.Picker {
 	case b.failed != nil:
 		return b.failed.picker
 	case children > 0:
-		return base.NewErrPicker(fmt.Errorf("%s: all %d endpoints are draining (weight 0)", Name, children))
+		err := fmt.Errorf("%s: all %d endpoints are draining (weight 0)", Name, children)
+		b.warnOnce(err)
+		return base.NewErrPicker(err)
 	case b.failure != nil:
+		b.warnOnce(b.failure)
 		return base.NewErrPicker(b.failure)
 	}
 	return base.NewErrPicker(errors.New("no endpoints to connect to"))

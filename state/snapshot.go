@@ -11,6 +11,7 @@ type Snapshot struct {
 	ResourceKey string           `json:"resourceKey"` // "" for a private ledger
 	InFlight    int64            `json:"inFlight"`    // live leases
 	Waiting     int64            `json:"waiting"`     // RPCs that wait for room
+	Imbalance   float64          `json:"imbalance"`   // most minus fewest in flight over relative weight
 	Nodes       []NodeSnapshot   `json:"nodes"`       // by first address, then id
 	Rosters     []RosterSnapshot `json:"rosters"`     // by name
 }
@@ -19,6 +20,7 @@ type Snapshot struct {
 type NodeSnapshot struct {
 	ID            string           `json:"id,omitempty"`
 	Addresses     []string         `json:"addresses"` // sorted
+	State         NodeState        `json:"state"`
 	InFlight      int64            `json:"inFlight"`
 	Penalty       int64            `json:"penalty"`       // units that fresh failures have left
 	OldestSeconds float64          `json:"oldestSeconds"` // age of the oldest lease; 0 without one
@@ -60,6 +62,7 @@ func (l *Ledger) Snapshot() Snapshot {
 	for r := range l.rosters {
 		s.Rosters = append(s.Rosters, r.snapshot())
 	}
+	s.Imbalance = imbalance(s.Nodes)
 	slices.SortFunc(s.Rosters, func(a, b RosterSnapshot) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Picks, a.Picks))
 	})
@@ -96,6 +99,7 @@ func (n *node) snapshot(oldest time.Duration) NodeSnapshot {
 	slices.SortFunc(s.Members, func(a, b MemberSnapshot) int {
 		return cmp.Or(cmp.Compare(a.Roster, b.Roster), cmp.Compare(a.Priority, b.Priority))
 	})
+	s.State = s.state()
 	return s
 }
 

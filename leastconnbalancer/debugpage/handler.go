@@ -1,0 +1,146 @@
+// Package debugpage shows the load that the least_conn policy counts in this
+// process: a web page that refreshes itself, plain text for curl, JSON for
+// tools.
+//
+//	http.Handle("/debug/leastconn", debugpage.Handler())
+//
+// It only reads. It names endpoints and services, so it is safe to expose where
+// net/http/pprof is, and nowhere else.
+package debugpage
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// defaultTop is how many endpoints of a service the page and the text show.
+const (
+	defaultTop = 100
+	maxTop     = 100_000
+)
+
+//go:embed page.html page.css page.js
+var files embed.FS
+
+// assets are what the page loads, by the value of the query's "asset".
+var assets = map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8"}
+
+// policy lets the page load what this handler serves and nothing else.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// Handler returns the handler. It works under any path, answers GET and HEAD,
+// and is safe for concurrent use. It holds no load state. The query may have
+//
+//   - format: html, text or json; by default html for those who accept it, else
+//     text;
+//   - key: only services whose resource key contains it;
+//   - q: only endpoints whose address or id contains it;
+//   - top: how many endpoints of each service, the most loaded first: 1 to
+//     100,000, by default 100. JSON has all of them.
+func Handler() http.Handler { return http.HandlerFunc(serve) }
+
+func serve(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "Accept")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, fmt.Sprintf("method %s: want GET or HEAD", r.Method), http.StatusMethodNotAllowed)
+		return
+	}
+	query := r.URL.Query()
+	if name := query.Get("asset"); name != "" {
+		serveAsset(w, name)
+		return
+	}
+	q, err := parseQuery(query, r.Header.Get("Accept"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	body, err := q.render(state.Snapshots())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	h.Set("Content-Type", contentTypes[q.format])
+	_, _ = w.Write(body) // the client has gone, if this fails
+}
+
+func serveAsset(w http.ResponseWriter, name string) {
+	contentType, ok := assets[name]
+	if !ok {
+		http.Error(w, fmt.Sprintf("asset %q: want page.css or page.js", name), http.StatusNotFound)
+		return
+	}
+	body, _ := files.ReadFile(name) // embedded
+	w.Header().Set("Content-Type", contentType)
+	_, _ = w.Write(body)
+}
+
+var contentTypes = map[string]string{
+	"html": "text/html; charset=utf-8",
+	"text": "text/plain; charset=utf-8",
+	"json": "application/json",
+}
+
+// query is what is to be shown.
+type query struct {
+	format, key, text string
+	top               int
+}
+
+func parseQuery(values url.Values, accept string) (query, error) {
+	q := query{format: values.Get("format"), key: values.Get("key"), text: values.Get("q"), top: defaultTop}
+	if q.format == "" {
+		q.format = "text"
+		if strings.Contains(accept, "text/html") {
+			q.format = "html"
+		}
+	}
+	if _, ok := contentTypes[q.format]; !ok {
+		return q, fmt.Errorf("format %q: want html, text or json", q.format)
+	}
+	if top := values.Get("top"); top != "" {
+		n, err := strconv.Atoi(top)
+		if err != nil || n < 1 || n > maxTop {
+			return q, fmt.Errorf("top %q: want a whole number from 1 to %d", top, maxTop)
+		}
+		q.top = n
+	}
+	return q, nil
+}
+
+func (q query) render(all []state.Snapshot) ([]byte, error) {
+	var buf bytes.Buffer
+	var err error
+	switch q.format {
+	case "json":
+		js := json.NewEncoder(&buf)
+		js.SetIndent("", "  ")
+		err = js.Encode(document{thisProcess, q.filter(all)})
+	case "html":
+		err = page.Execute(&buf, q.view(all))
+	default:
+		writeText(&buf, q.view(all))
+	}
+	return buf.Bytes(), err
+}
+
+// document is the JSON form.
+type document struct {
+	Process  process          `json:"process"`
+	Services []state.Snapshot `json:"services"`
+}

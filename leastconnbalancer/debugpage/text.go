@@ -1,0 +1,68 @@
+package debugpage
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// writeText writes the plain form. It never fails: it is written to memory.
+func writeText(w io.Writer, v view) {
+	fmt.Fprintf(w, "least_conn in this process (%s, pid %d)\n", v.Process.Name, v.Process.PID)
+	if len(v.Services) == 0 {
+		fmt.Fprintln(w, "\nno service in use")
+	}
+	for _, s := range v.Services {
+		name := strconv.Quote(s.Key)
+		if s.Key == "" {
+			name = "(private)"
+		}
+		var states []string
+		for _, c := range s.States {
+			states = append(states, fmt.Sprint(c.Count, " ", c.State))
+		}
+		fmt.Fprintf(w, "\n%s: %d in flight, %d waiting, spread %s; endpoints: %s\n\n",
+			name, s.InFlight, s.Waiting, s.Spread, strings.Join(states, ", "))
+		writeRows(w, s)
+		writeRosters(w, s)
+	}
+}
+
+func writeRows(w io.Writer, s service) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "endpoint\tstate\tin flight\tpenalty\tweight\tcap\tramp\tpriority\toldest\t")
+	for _, r := range s.Rows {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t\n", plain(r.Name), r.State, r.InFlight, r.Penalty,
+			dash(r.Weight), dash(r.Cap), dash(r.Ramping), dash(r.Priority), dash(r.Oldest))
+	}
+	t.Flush()
+	if s.More > 0 {
+		fmt.Fprintf(w, "… and %d more: add ?top=%d\n", s.More, s.Found)
+	}
+}
+
+func writeRosters(w io.Writer, s service) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "\nchannel\tpicks\twaiting\thad to wait\tretried elsewhere\tpenalties\tdouble releases\t")
+	for _, r := range s.Rosters {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", plain(r.Name), r.Picks, r.Waiting, r.Queued, r.Elsewhere, r.Penalties, r.DoubleReleases)
+	}
+	t.Flush()
+}
+
+// plain keeps control characters of names from the terminal.
+func plain(s string) string {
+	if q := strconv.Quote(s); q != `"`+s+`"` {
+		return q
+	}
+	return s
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

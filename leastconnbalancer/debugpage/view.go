@@ -1,0 +1,196 @@
+package debugpage
+
+import (
+	"cmp"
+	"html/template"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+var page = template.Must(template.ParseFS(files, "page.html"))
+
+// process says whose counts these are.
+type process struct {
+	Name string `json:"name"`
+	PID  int    `json:"pid"`
+}
+
+var thisProcess = process{filepath.Base(os.Args[0]), os.Getpid()}
+
+// view is what the page and the text show.
+type view struct {
+	Process  process
+	Key      string
+	Text     string
+	Top      int
+	Services []service
+}
+
+// service is one resource key.
+type service struct {
+	Key      string // "" for a private one
+	InFlight int64
+	Waiting  int64
+	Spread   string // most minus fewest
+	States   []stateCount
+	Rows     []row
+	Found    int // endpoints that fit the filter
+	More     int // of these, not shown
+	Rosters  []state.RosterSnapshot
+}
+
+type stateCount struct {
+	State string
+	Count int
+}
+
+// row is one endpoint.
+type row struct {
+	Name     string
+	Others   string // its other addresses
+	State    state.NodeState
+	InFlight int64
+	Penalty  int64
+	Weight   string
+	Cap      string
+	Full     bool
+	Ramping  string // the share of its weight, while it starts slowly
+	Priority string
+	Oldest   string
+	Level    float64 // in flight over weight
+	Bar      int     // of 1000, what is in flight over weight
+	Fine     int     // of 1000, the penalty over weight, after it
+	Fair     int     // of 1000, where it would be if all were level
+}
+
+// filter returns the services and endpoints that the query asks for.
+func (q query) filter(all []state.Snapshot) []state.Snapshot {
+	services := []state.Snapshot{}
+	for _, s := range all {
+		if !strings.Contains(s.ResourceKey, q.key) {
+			continue
+		}
+		if q.text != "" {
+			s.Nodes = slices.DeleteFunc(s.Nodes, func(n state.NodeSnapshot) bool { return !q.fits(n) })
+		}
+		services = append(services, s)
+	}
+	return services
+}
+
+func (q query) fits(n state.NodeSnapshot) bool {
+	return strings.Contains(n.ID, q.text) ||
+		slices.ContainsFunc(n.Addresses, func(a string) bool { return strings.Contains(a, q.text) })
+}
+
+func (q query) view(all []state.Snapshot) view {
+	v := view{Process: thisProcess, Key: q.key, Text: q.text, Top: q.top}
+	for _, s := range all {
+		if strings.Contains(s.ResourceKey, q.key) {
+			v.Services = append(v.Services, q.service(s))
+		}
+	}
+	return v
+}
+
+func (q query) service(s state.Snapshot) service {
+	v := service{
+		Key: s.ResourceKey, InFlight: s.InFlight, Waiting: s.Waiting, Rosters: s.Rosters,
+		Spread: strconv.FormatFloat(s.Imbalance, 'f', -1, 64),
+	}
+	if i := strings.Index(v.Spread, "."); i >= 0 {
+		v.Spread = strconv.FormatFloat(s.Imbalance, 'f', 1, 64)
+	}
+	counts := map[state.NodeState]int{}
+	scale := scaleOf(s.Nodes)
+	for _, n := range s.Nodes {
+		counts[n.State]++
+		if q.fits(n) {
+			v.Rows = append(v.Rows, scale.row(n))
+		}
+	}
+	for _, is := range state.NodeStates {
+		if counts[is] > 0 {
+			v.States = append(v.States, stateCount{strings.ReplaceAll(string(is), "_", " "), counts[is]})
+		}
+	}
+	v.Found = len(v.Rows)
+	if v.Found > q.top {
+		slices.SortStableFunc(v.Rows, func(a, b row) int {
+			return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(b.InFlight, a.InFlight))
+		})
+		v.More = v.Found - q.top
+		v.Rows = v.Rows[:q.top]
+	}
+	return v
+}
+
+// scale makes bars of one service comparable.
+type scale struct {
+	most float64 // highest load over weight
+	fair float64 // what all that may be chosen would have, were they level
+}
+
+func scaleOf(nodes []state.NodeSnapshot) scale {
+	var s scale
+	var inFlight, weights float64
+	for _, n := range nodes {
+		w := weightOf(n)
+		s.most = max(s.most, float64(n.InFlight+n.Penalty)/w)
+		if _, takes := n.Taking(); takes {
+			inFlight += float64(n.InFlight)
+			weights += w
+		}
+	}
+	if weights > 0 {
+		s.fair = inFlight / weights
+	}
+	return s
+}
+
+// weightOf returns the weight to draw n by.
+func weightOf(n state.NodeSnapshot) float64 {
+	if m, ok := n.Taking(); ok {
+		return float64(m.Weight)
+	}
+	return 1
+}
+
+func (s scale) row(n state.NodeSnapshot) row {
+	r := row{
+		Name: n.Addresses[0], Others: strings.Join(n.Addresses[1:], ", "), State: n.State,
+		InFlight: n.InFlight, Penalty: n.Penalty, Level: float64(n.InFlight) / weightOf(n),
+	}
+	if n.ID != "" {
+		r.Name, r.Others = n.ID, strings.Join(n.Addresses, ", ")
+	}
+	if m, ok := n.Taking(); ok {
+		r.Weight, r.Priority, r.Full = strconv.Itoa(int(m.Weight)), strconv.Itoa(int(m.Priority)), m.Full
+		if m.Share < 1 {
+			r.Ramping = strconv.Itoa(int(m.Share*100)) + " %"
+		}
+		if m.MaxInFlight > 0 {
+			r.Cap = strconv.FormatInt(m.MaxInFlight, 10)
+		}
+		r.Fair = s.part(s.fair)
+	}
+	if n.InFlight > 0 {
+		r.Oldest = (time.Duration(n.OldestSeconds) * time.Second).String()
+	}
+	r.Bar, r.Fine = s.part(r.Level), s.part(float64(n.Penalty)/weightOf(n))
+	return r
+}
+
+// part returns a level in thousandths of the highest.
+func (s scale) part(level float64) int {
+	if s.most == 0 {
+		return 0
+	}
+	return int(min(1, level/s.most) * 1000)
+}

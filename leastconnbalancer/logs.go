@@ -1,0 +1,46 @@
+package leastconnbalancer
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"google.golang.org/grpc/grpclog"
+)
+
+// logger writes as component least_conn: what changes at verbosity 2, a warning
+// once for each cause, nothing for an RPC.
+var logger = grpclog.Component(Name)
+
+// detail is the verbosity of what changes.
+const detail = 2
+
+// logConfig says which configuration is in use from now on.
+func (b *leastConn) logConfig(key string, cfg *Config) {
+	if !logger.V(detail) {
+		return
+	}
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	js, _ := json.Marshal(cfg)
+	if line := fmt.Sprintf("resource key %q, configuration %s", key, js); line != b.logged {
+		b.logged = line
+		logger.Infof("[%s] %s", b.target, line)
+	}
+}
+
+// logList says how the list has changed.
+func (b *leastConn) logList(joined, left, changed int) {
+	if joined+left+changed > 0 && logger.V(detail) {
+		logger.Infof("[%s] %d endpoints: %d joined, %d left, %d changed", b.target, len(b.listed), joined, left, changed)
+	}
+}
+
+// warnOnce says why RPCs fail, once until they can be sent again. Caller holds
+// mu.
+func (b *leastConn) warnOnce(cause error) {
+	if text := cause.Error(); text != b.warned {
+		b.warned = text
+		logger.Warningf("[%s] RPCs fail: %s", b.target, text)
+	}
+}

@@ -1,0 +1,141 @@
+package leastconnbalancer
+
+import (
+	"sync"
+	"time"
+	"weak"
+
+	"google.golang.org/grpc/experimental/stats"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// flushPeriod is how often counters are recorded where no gauge is collected,
+// which is when they are else.
+const flushPeriod = 10 * time.Second
+
+// meter records a balancer's metrics. A pick only counts in load state; the
+// counters' growth is recorded from time to time and when the balancer closes.
+// It holds the ledger weakly.
+type meter struct {
+	recorder stats.MetricsRecorder
+	target   string
+	stop     func() // ends the collection of gauges
+
+	// mu guards what follows. Nothing is recorded under it: recorders have locks
+	// of their own, which they hold when they collect.
+	mu        sync.Mutex
+	roster    weak.Pointer[state.Roster]
+	locality  string
+	recorded  state.Counters
+	collected bool // since the timer was last due
+	closed    bool
+	timer     *time.Timer
+}
+
+func newMeter(recorder stats.MetricsRecorder, target string) *meter {
+	m := &meter{recorder: recorder, target: target}
+	m.timer = time.AfterFunc(flushPeriod, m.due)
+	m.stop = recorder.RegisterAsyncReporter(stats.AsyncMetricReporterFunc(m.report), gauges...)
+	return m
+}
+
+// watch makes the roster the one to report on.
+func (m *meter) watch(r *state.Roster, locality string) {
+	m.mu.Lock()
+	next := weak.Make(r)
+	same := m.roster == next
+	grown, was := m.grown(), m.locality
+	if !same {
+		m.roster, m.recorded = next, state.Counters{}
+	}
+	m.locality = locality
+	m.mu.Unlock()
+	m.record(grown, was)
+}
+
+// grown returns by how much the counters have grown since it was last called.
+// Caller holds mu.
+func (m *meter) grown() state.Counters {
+	r := m.roster.Value()
+	if r == nil {
+		return state.Counters{}
+	}
+	now, before := r.Counters(), m.recorded
+	m.recorded = now
+	return state.Counters{
+		Picks:          now.Picks - before.Picks,
+		Queued:         now.Queued - before.Queued,
+		Elsewhere:      now.Elsewhere - before.Elsewhere,
+		Penalties:      now.Penalties - before.Penalties,
+		DoubleReleases: now.DoubleReleases - before.DoubleReleases,
+	}
+}
+
+func (m *meter) record(grown state.Counters, locality string) {
+	for _, c := range []struct {
+		handle *stats.Int64CountHandle
+		by     uint64
+	}{
+		{picksCount, grown.Picks},
+		{picksQueuedCount, grown.Queued},
+		{picksElsewhereCount, grown.Elsewhere},
+		{penaltiesCount, grown.Penalties},
+		{doubleReleasesCount, grown.DoubleReleases},
+	} {
+		if c.by > 0 {
+			c.handle.Record(m.recorder, int64(c.by), m.target, locality)
+		}
+	}
+}
+
+// due records the counters when nobody collects.
+func (m *meter) due() {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return
+	}
+	var grown state.Counters
+	if !m.collected {
+		grown = m.grown()
+	}
+	m.collected = false
+	locality := m.locality
+	m.timer.Reset(flushPeriod)
+	m.mu.Unlock()
+	m.record(grown, locality)
+}
+
+// report is called when gauges are collected.
+func (m *meter) report(r stats.AsyncMetricsRecorder) error {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil
+	}
+	m.collected = true
+	grown, locality, roster := m.grown(), m.locality, m.roster.Value()
+	m.mu.Unlock()
+	m.record(grown, locality)
+	if roster != nil {
+		recordGauges(r, roster.Ledger().Snapshot(), m.target, locality)
+	}
+	return nil
+}
+
+// close records what is left and reports no more. RPCs that end later are not
+// counted any more.
+func (m *meter) close() {
+	m.mu.Lock()
+	was := m.closed
+	m.closed = true
+	grown, locality := m.grown(), m.locality
+	m.mu.Unlock()
+	if was {
+		return
+	}
+	m.timer.Stop()
+	m.stop()
+	m.record(grown, locality)
+}
