@@ -35,6 +35,7 @@ func (l *Ledger) lend(n *node, r *Roster) Lease {
 	if !l.clock.used {
 		l.wind()
 	}
+	n.picks++
 	n.setInFlight(n.inFlight + 1)
 	var s *slot
 	if last := len(l.free) - 1; last >= 0 {

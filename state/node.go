@@ -13,6 +13,7 @@ type node struct {
 	load     int64    // in flight and penalty: where it stands in the orders
 	high     int64    // the count at which, and
 	low      int64    // the one below which, seats are to be looked at again
+	picks    uint64   // leases, ever
 	places   []place  // in the orders of the views that may choose it
 	one      [1]place // room for the only one that most nodes have
 	ledger   *Ledger

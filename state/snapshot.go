@@ -22,6 +22,7 @@ type NodeSnapshot struct {
 	Addresses     []string         `json:"addresses"` // sorted
 	State         NodeState        `json:"state"`
 	InFlight      int64            `json:"inFlight"`
+	Picks         uint64           `json:"picks"`         // leases since the ledger knows the node
 	Penalty       int64            `json:"penalty"`       // units that fresh failures have left
 	OldestSeconds float64          `json:"oldestSeconds"` // age of the oldest lease; 0 without one
 	Members       []MemberSnapshot `json:"members"`       // by roster; none once departed
@@ -89,6 +90,7 @@ func (n *node) snapshot(oldest time.Duration) NodeSnapshot {
 		ID:            n.id,
 		Addresses:     slices.Clone(n.addrs),
 		InFlight:      n.inFlight,
+		Picks:         n.picks,
 		Penalty:       n.penalty,
 		OldestSeconds: oldest.Seconds(),
 		Members:       make([]MemberSnapshot, 0, len(n.members)),
