@@ -10,56 +10,91 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
-	_ "github.com/leastconn/grpc-leastconn/resolver/dns"  // registers dns-poll and srv
-	_ "github.com/leastconn/grpc-leastconn/resolver/file" // registers nodes
 )
 
-// live opens sessions over a target that a resolver keeps up to date, one after another, and says where each one went
-// and how many every server holds.
-type live struct {
-	every time.Duration
-	out   io.Writer
-	begun time.Time
-	held  map[string]int // sessions by server
-	ended chan string    // servers whose sessions have ended
+// liveOptions say how to run live.
+type liveOptions struct {
+	target string // "" for a fleet of its own
+	every  time.Duration
+	watch  bool   // draw a table instead of printing lines
+	http   string // address of the page and the metrics, "" for none
 }
 
-// watch runs until ctx ends, which is no error.
-func watch(ctx context.Context, target string, every time.Duration, out io.Writer) error {
-	conn, err := grpc.NewClient(target,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultServiceConfig(leastconnbalancer.Config{}.ServiceConfig()))
+// live opens sessions over a service whose servers come and go, one after another, and says where each one went and how
+// many every server holds.
+type live struct {
+	liveOptions
+	out   io.Writer
+	begun time.Time
+	last  string         // what has happened last
+	held  map[string]int // sessions by server
+	open  []session      // oldest first
+	ended chan session
+}
+
+// session is one that is open.
+type session struct {
+	*leastconntest.Stream
+}
+
+// runLive runs until ctx ends, which is no error.
+func runLive(ctx context.Context, o liveOptions, out io.Writer) error {
+	recorder := leastconntest.NewRecorder()
+	service, err := openService(o.target, recorder.DialOption())
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	l := &live{every: every, out: out, begun: time.Now(), held: map[string]int{}, ended: make(chan string)}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	defer service.close()
+	l := &live{liveOptions: o, out: out, begun: time.Now(), held: map[string]int{}, ended: make(chan session)}
+	if o.http != "" {
+		web, err := startWeb(o.http, recorder)
+		if err != nil {
+			return err
+		}
+		defer web.close()
+		fmt.Fprintf(out, "page http://%[1]s/  metrics http://%[1]s/metrics\n", web.addr)
+	}
+	l.run(ctx, service)
+	return nil
+}
+
+func (l *live) run(ctx context.Context, service *service) {
+	next := time.NewTicker(l.every)
+	defer next.Stop()
+	frames := time.NewTicker(framePeriod)
+	defer frames.Stop()
+	opened := 0
 	for {
-		l.open(ctx, conn)
-		for again := false; !again; {
+		if what := service.change(opened); what != "" {
+			l.say(what)
+		}
+		l.begin(ctx, service.conn)
+		opened++
+		if service.most > 0 && len(l.open) > service.most {
+			l.open[0].Cancel()
+		}
+		for waiting := true; waiting; {
 			select {
 			case <-ctx.Done():
-				return nil
-			case name := <-l.ended:
-				if ctx.Err() == nil {
-					l.lose(name)
+				return
+			case s := <-l.ended:
+				l.lose(s)
+			case <-frames.C:
+				if l.watch && ctx.Err() == nil {
+					draw(l.out, l)
 				}
-			case <-tick.C:
-				again = true
+			case <-next.C:
+				waiting = false
 			}
 		}
 	}
 }
 
-// open opens a session; a failure is said and not the end.
-func (l *live) open(ctx context.Context, conn *grpc.ClientConn) {
-	s, err := leastconntest.Open(ctx, conn)
+// begin opens a session; a failure is said and not the end.
+func (l *live) begin(ctx context.Context, conn *grpc.ClientConn) {
+	stream, err := leastconntest.Open(ctx, conn)
 	if ctx.Err() != nil {
 		return
 	}
@@ -67,28 +102,39 @@ func (l *live) open(ctx context.Context, conn *grpc.ClientConn) {
 		l.say("no session: " + err.Error())
 		return
 	}
+	s := session{stream}
+	l.open = append(l.open, s)
 	l.held[s.Node()]++
 	l.say("new session on " + s.Node())
 	go func() {
 		s.Wait()
 		select {
-		case l.ended <- s.Node():
+		case l.ended <- s:
 		case <-ctx.Done():
 		}
 	}()
 }
 
-func (l *live) lose(name string) {
-	if l.held[name]--; l.held[name] == 0 {
-		delete(l.held, name)
+func (l *live) lose(s session) {
+	l.open = slices.DeleteFunc(l.open, func(o session) bool { return o == s })
+	if l.held[s.Node()]--; l.held[s.Node()] == 0 {
+		delete(l.held, s.Node())
 	}
-	l.say("session ended on " + name)
+	l.say("session ended on " + s.Node())
 }
 
-func (l *live) say(what string) {
+// sessions returns how many each server holds.
+func (l *live) sessions() string {
 	var counts []string
 	for _, name := range slices.Sorted(maps.Keys(l.held)) {
 		counts = append(counts, fmt.Sprintf("%s %d", name, l.held[name]))
 	}
-	fmt.Fprintf(l.out, "%6.1fs  %-24s %s\n", time.Since(l.begun).Seconds(), what, strings.Join(counts, "  "))
+	return strings.Join(counts, "  ")
+}
+
+func (l *live) say(what string) {
+	l.last = fmt.Sprintf("%6.1fs  %-24s %s", time.Since(l.begun).Seconds(), what, l.sessions())
+	if !l.watch {
+		fmt.Fprintln(l.out, l.last)
+	}
 }

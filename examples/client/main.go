@@ -68,6 +68,9 @@ func run(ctx context.Context, args []string, out io.Writer) (status int, err err
 		"Or one target with a scheme. Default: servers of its own")
 	every := flags.Duration("every", time.Second, "how often to open a session over a -target with a scheme; more than 0")
 	period := flags.Duration("for", 0, "how long to do so; 0: until interrupted")
+	screen := flags.Bool("watch", false, "draw a table of the load while sessions open; without -target over servers of its own")
+	page := flags.String("http", "", "`address` for the debug page and /metrics while sessions open, such as 127.0.0.1:8080;\n"+
+		"without -target over servers of its own")
 	maxAge := flags.Duration("max-age", 0, "the -max-age of the first server of -target. 0: it has none")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -81,14 +84,18 @@ func run(ctx context.Context, args []string, out io.Writer) (status int, err err
 	case *every <= 0, *period < 0:
 		return exitFailed, fmt.Errorf("-every is %v, want more than 0; -for is %v, want 0 or more", *every, *period)
 	}
-	if strings.Contains(*target, "://") || strings.HasPrefix(*target, "nodes:") {
+	scheme := strings.Contains(*target, "://") || strings.HasPrefix(*target, "nodes:")
+	if (*screen || *page != "") && *target != "" && !scheme {
+		return exitFailed, fmt.Errorf("-target %q: -watch and -http want one target with a scheme, or none", *target)
+	}
+	if scheme || *screen || *page != "" {
 		if *period > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithCancel(ctx) // without a deadline, which would go to the servers
 			defer time.AfterFunc(*period, cancel).Stop()
 			defer cancel()
 		}
-		return exitPlaced, watch(ctx, *target, *every, out)
+		return exitPlaced, runLive(ctx, liveOptions{target: *target, every: *every, watch: *screen, http: *page}, out)
 	}
 
 	site, err := openSite(ctx, *target, *maxAge)
