@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
 )
 
 const usage = `Client opens long-lived sessions (bidirectional streams) while servers come, go and age, and prints one table that
@@ -103,7 +105,7 @@ func run(ctx context.Context, args []string, out io.Writer) (status int, err err
 		return exitFailed, err
 	}
 	defer site.close()
-	report := compare(ctx, site, policies, scenarios)
+	report := compare(ctx, site, trial.Policies(), trial.Basics())
 	if _, err := io.WriteString(out, report.render()); err != nil {
 		return exitFailed, err
 	}
@@ -114,12 +116,16 @@ func run(ctx context.Context, args []string, out io.Writer) (status int, err err
 const trialTimeout = 20 * time.Second
 
 // compare runs every scenario with every policy, policy by policy.
-func compare(ctx context.Context, site *site, policies []policy, scenarios []scenario) report {
+func compare(ctx context.Context, site *site, policies []trial.Policy, scenarios []trial.Scenario) report {
 	r := newReport(site.hosts, policies, scenarios)
 	for p, policy := range policies {
 		for s, scenario := range scenarios {
+			if scenario.Ages && !site.ages() {
+				r.cells[s][p].skipped = true
+				continue
+			}
 			ctx, cancel := context.WithTimeout(ctx, trialTimeout+2*site.maxAge)
-			r.outcomes[s][p] = try(ctx, site, policy, scenario)
+			r.cells[s][p].Outcome = trial.Run(ctx, site.hosts, policy, scenario)
 			cancel()
 		}
 	}

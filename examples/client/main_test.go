@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
 )
 
 // Judged by the rule for least_conn, round_robin fails where its rotation does not happen to level the load.
@@ -16,14 +17,14 @@ func TestCompareFindsMisplacedSessions(t *testing.T) {
 	site, err := ownSite()
 	require.NoError(t, err)
 	defer site.close()
-	judged := policies[0]
-	judged.judged = true
-	r := compare(t.Context(), site, []policy{judged}, scenarios)
+	judged := trial.Policies()[0]
+	judged.Judged = true
+	r := compare(t.Context(), site, []trial.Policy{judged}, trial.Basics())
 
 	assert.Equal(t, exitMisplaced, r.status(), r.render())
 	for s, want := range map[int][]int{1: {6, 2}, 2: {6, 6}, 3: {9, 3}} {
-		assert.NoError(t, r.outcomes[s][0].err)
-		assert.Equal(t, want, r.outcomes[s][0].after, scenarios[s].name)
+		assert.NoError(t, r.cells[s][0].Err)
+		assert.Equal(t, want, trial.Counts(r.cells[s][0].After), r.scenarios[s].Name)
 	}
 }
 
@@ -44,10 +45,10 @@ func TestTargetServers(t *testing.T) {
 	site, err := openSite(t.Context(), target, 0)
 	require.NoError(t, err)
 	defer site.close()
-	r := compare(t.Context(), site, policies[:1], scenarios)
+	r := compare(t.Context(), site, trial.Policies()[:1], trial.Basics())
 	assert.Equal(t, exitPlaced, r.status(), r.render())
-	assert.Equal(t, []int{6, 2}, r.outcomes[1][0].after)
-	assert.True(t, r.outcomes[3][0].skipped, "nobody can age the connections of these servers")
+	assert.Equal(t, []int{6, 2}, trial.Counts(r.cells[1][0].After))
+	assert.True(t, r.cells[3][0].skipped, "nobody can age the connections of these servers")
 
 	site, err = openSite(t.Context(), target, time.Second)
 	require.NoError(t, err)

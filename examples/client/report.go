@@ -3,20 +3,22 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
 )
 
 // report is what all trials came to.
 type report struct {
-	hosts     []host
-	policies  []policy
-	scenarios []scenario
-	outcomes  [][]outcome // by scenario, then by policy
+	hosts     []trial.Host
+	policies  []trial.Policy
+	scenarios []trial.Scenario
+	cells     [][]cell // by scenario, then by policy
 }
 
-func newReport(hosts []host, policies []policy, scenarios []scenario) report {
-	r := report{hosts: hosts, policies: policies, scenarios: scenarios, outcomes: make([][]outcome, len(scenarios))}
+func newReport(hosts []trial.Host, policies []trial.Policy, scenarios []trial.Scenario) report {
+	r := report{hosts: hosts, policies: policies, scenarios: scenarios, cells: make([][]cell, len(scenarios))}
 	for s := range scenarios {
-		r.outcomes[s] = make([]outcome, len(policies))
+		r.cells[s] = make([]cell, len(policies))
 	}
 	return r
 }
@@ -29,18 +31,18 @@ const (
 
 // render is the table, what it needs to be read, and the verdict.
 func (r report) render() string {
-	t := table{head: []block{{"scenario"}}}
+	t := trial.Table{Head: []trial.Block{{"scenario"}}}
 	for _, p := range r.policies {
-		t.head = append(t.head, block{p.name, p.detail})
+		t.Head = append(t.Head, trial.Block{p.Label, p.Detail})
 	}
 	skipped := false
 	for s, scenario := range r.scenarios {
-		row := []block{{scenario.name, "  " + scenario.change}}
-		for _, o := range r.outcomes[s] {
-			row = append(row, o.lines())
-			skipped = skipped || o.skipped
+		row := []trial.Block{{scenario.Name, "  " + scenario.Change}}
+		for _, c := range r.cells[s] {
+			row = append(row, c.lines())
+			skipped = skipped || c.skipped
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	text := "\n" + t.String() + legend + r.where()
 	if skipped {
@@ -53,10 +55,10 @@ func (r report) render() string {
 func (r report) where() string {
 	var servers []string
 	for i, h := range r.hosts {
-		if h.node != nil {
+		if h.Node != nil {
 			return "The servers are this process's own, on TCP loopback.\n"
 		}
-		servers = append(servers, fmt.Sprintf("%c is %s at %s", 'a'+i, h.name, h.endpoint.Addresses[0].Addr))
+		servers = append(servers, fmt.Sprintf("%c is %s at %s", 'a'+i, h.Name, h.Endpoint.Addresses[0].Addr))
 	}
 	return "Servers: " + strings.Join(servers, ", ") + ".\n"
 }
@@ -64,19 +66,19 @@ func (r report) where() string {
 // verdict is one line if all went well, and else names what did not.
 func (r report) verdict() []string {
 	var lines []string
-	r.each(func(p policy, s scenario, o outcome) {
-		if o.err != nil {
-			lines = append(lines, fmt.Sprintf("FAILED %s, %s: %v", p.title(), s.name, o.err))
+	r.each(func(p trial.Policy, s trial.Scenario, c cell) {
+		if c.Err != nil {
+			lines = append(lines, fmt.Sprintf("FAILED %s, %s: %v", p.Title(), s.Name, c.Err))
 		}
-		if !p.judged {
+		if !p.Judged {
 			return
 		}
-		for _, m := range o.misplacements() {
-			lines = append(lines, fmt.Sprintf("MISPLACED by %s, %s: %s", p.title(), s.name, m))
+		for _, m := range c.Misplacements() {
+			lines = append(lines, fmt.Sprintf("MISPLACED by %s, %s: %s", p.Title(), s.Name, m))
 		}
 	})
 	for _, p := range r.policies {
-		if p.judged {
+		if p.Judged {
 			lines = append(lines, r.score(p))
 		}
 	}
@@ -84,35 +86,35 @@ func (r report) verdict() []string {
 }
 
 // score says how many of a policy's sessions went right.
-func (r report) score(judged policy) string {
+func (r report) score(judged trial.Policy) string {
 	placed, wrong := 0, 0
-	r.each(func(p policy, _ scenario, o outcome) {
+	r.each(func(p trial.Policy, _ trial.Scenario, c cell) {
 		if p == judged {
-			placed += len(o.placements)
-			wrong += len(o.misplacements())
+			placed += len(c.Placements)
+			wrong += len(c.Misplacements())
 		}
 	})
-	return fmt.Sprintf("%s put %d of %d sessions on a server that held the fewest.", judged.title(), placed-wrong, placed)
+	return fmt.Sprintf("%s put %d of %d sessions on a server that held the fewest.", judged.Title(), placed-wrong, placed)
 }
 
 // status is the exit status.
 func (r report) status() int {
 	status := exitPlaced
-	r.each(func(p policy, _ scenario, o outcome) {
-		if p.judged && len(o.misplacements()) > 0 {
+	r.each(func(p trial.Policy, _ trial.Scenario, c cell) {
+		if p.Judged && len(c.Misplacements()) > 0 {
 			status = exitMisplaced
 		}
-		if o.err != nil && status == exitPlaced {
+		if c.Err != nil && status == exitPlaced {
 			status = exitFailed
 		}
 	})
 	return status
 }
 
-func (r report) each(do func(policy, scenario, outcome)) {
-	for s, row := range r.outcomes {
-		for p, o := range row {
-			do(r.policies[p], r.scenarios[s], o)
+func (r report) each(do func(trial.Policy, trial.Scenario, cell)) {
+	for s, row := range r.cells {
+		for p, c := range row {
+			do(r.policies[p], r.scenarios[s], c)
 		}
 	}
 }

@@ -2,52 +2,43 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"google.golang.org/grpc/resolver"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
 )
 
 var (
-	right = placement{number: 5, host: "c", loads: []load{{"a", 2}, {"b", 2}, {"c", 0}}}
-	wrong = placement{number: 6, host: "a", loads: []load{{"a", 2}, {"b", 2}, {"c", 1}}}
+	right = trial.Placement{Number: 5, Host: "c", Loads: trial.At("abc", 2, 2, 0)}
+	wrong = trial.Placement{Number: 6, Host: "a", Loads: trial.At("abc", 2, 2, 1)}
 )
 
-func TestMisplacement(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		placement
-		want string
-	}{
-		{"the emptiest", right, ""},
-		{"one of the emptiest", placement{1, "b", []load{{"a", 3}, {"b", 3}}}, ""},
-		{"alone", placement{1, "a", []load{{"a", 9}}}, ""},
-		{"a fuller one", wrong, "session 6 went to a, which held 2 while c held 1"},
-		{"fuller by many", placement{2, "b", []load{{"a", 0}, {"b", 7}}}, "session 2 went to b, which held 7 while a held 0"},
-		{"one that left", placement{3, "x", []load{{"a", 1}}}, "session 3 went to x, which is not in the list"},
-	} {
-		assert.Equal(t, c.want, c.misplacement(), c.name)
-	}
+// placed is a cell with sessions on the first three hosts.
+func placed(before, after []int, placements ...trial.Placement) cell {
+	return cell{Outcome: trial.Outcome{Before: trial.At("abc", before...), After: trial.At("abc", after...), Placements: placements}}
 }
 
 // reportOf has one scenario, a policy that is not judged and one that is.
-func reportOf(free, judged outcome) report {
-	r := newReport([]host{{name: "n1", endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: "127.0.0.1:1"}}}}},
-		[]policy{{name: "free"}, {name: "exact", detail: "2 choices", judged: true}}, []scenario{{name: "scale-out"}})
-	r.outcomes[0][0], r.outcomes[0][1] = free, judged
+func reportOf(free, judged cell) report {
+	r := newReport([]trial.Host{{Name: "n1", Endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: "127.0.0.1:1"}}}}},
+		[]trial.Policy{{Label: "free"}, {Label: "exact", Detail: "2 choices", Judged: true}}, []trial.Scenario{{Name: "scale-out"}})
+	r.cells[0][0], r.cells[0][1] = free, judged
 	return r
 }
 
 func TestVerdict(t *testing.T) {
-	good := outcome{before: []int{2, 2, 0}, after: []int{2, 2, 1}, placements: []placement{right}}
-	bad := outcome{before: []int{2, 2, 0}, after: []int{3, 2, 1}, placements: []placement{right, wrong}}
-	failed := outcome{err: errors.New("no answer")}
+	good := placed([]int{2, 2, 0}, []int{2, 2, 1}, right)
+	bad := placed([]int{2, 2, 0}, []int{3, 2, 1}, right, wrong)
+	failed := cell{Outcome: trial.Outcome{Err: errors.New("no answer")}}
 	const all = "exact with 2 choices put 1 of 1 sessions on a server that held the fewest."
 	for _, c := range []struct {
 		name         string
-		free, judged outcome
+		free, judged cell
 		status       int
 		verdict      []string
 	}{
@@ -74,8 +65,8 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestRender(t *testing.T) {
-	bad := outcome{before: []int{2, 2, 0}, after: []int{3, 2, 1}, placements: []placement{right, wrong}}
-	text := reportOf(outcome{skipped: true}, bad).render()
+	bad := placed([]int{2, 2, 0}, []int{3, 2, 1}, right, wrong)
+	text := reportOf(cell{skipped: true}, bad).render()
 	assert.Contains(t, text, "2/2/0 → 3/2/1")
 	assert.Contains(t, text, "new 1/0/1  ✗ 1")
 	assert.Contains(t, text, "not run")
@@ -86,18 +77,15 @@ func TestRender(t *testing.T) {
 
 // The widest table there can be still fits a terminal of 110 columns.
 func TestTableFits(t *testing.T) {
-	r := newReport([]host{{}}, policies, scenarios)
-	r.hosts = nil
-	for s, scenario := range scenarios {
-		for p := range policies {
-			o := outcome{before: make([]int, scenario.hosts), after: make([]int, scenario.hosts)}
-			for range 9 {
-				o.placements = append(o.placements, wrong)
+	r := newReport(nil, trial.Policies(), trial.Basics())
+	for s, scenario := range r.scenarios {
+		for p := range r.policies {
+			slots := "abc"[:scenario.Hosts]
+			before, after := trial.At(slots), trial.At(slots)
+			if scenario.Hosts == 2 {
+				before, after = trial.At(slots, 10, 0), trial.At(slots, 12, 12)
 			}
-			if scenario.hosts == 2 {
-				o.before, o.after = []int{10, 0}, []int{12, 12}
-			}
-			r.outcomes[s][p] = o
+			r.cells[s][p].Outcome = trial.Outcome{Before: before, After: after, Placements: slices.Repeat([]trial.Placement{wrong}, 9)}
 		}
 	}
 	text, _, _ := strings.Cut(r.render(), "\n\n")

@@ -10,21 +10,15 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
 )
 
 // siteSize is how many servers the scenarios need.
 const siteSize = 3
 
-// host is one server.
-type host struct {
-	name     string
-	endpoint resolver.Endpoint
-	node     *leastconntest.Node // nil if it runs in another process
-}
-
 // site is the servers that all trials share. No two trials run at once.
 type site struct {
-	hosts  []host
+	hosts  []trial.Host
 	maxAge time.Duration // of the first host's connections; 0 if only this process can age them
 }
 
@@ -41,11 +35,7 @@ func ownSite() (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{}
-	for _, n := range nodes {
-		s.hosts = append(s.hosts, host{name: n.Name(), endpoint: n.Endpoint(), node: n})
-	}
-	return s, nil
+	return &site{hosts: trial.Hosts(nodes...)}, nil
 }
 
 func remoteSite(ctx context.Context, addrs []string, maxAge time.Duration) (*site, error) {
@@ -60,42 +50,42 @@ func remoteSite(ctx context.Context, addrs []string, maxAge time.Duration) (*sit
 		if err != nil {
 			return nil, fmt.Errorf("-target: server %s: %w", addr, err)
 		}
-		if other, ok := known[h.name]; ok {
-			return nil, fmt.Errorf("-target: servers %s and %s are both named %q: start each with a -name of its own", other, addr, h.name)
+		if other, ok := known[h.Name]; ok {
+			return nil, fmt.Errorf("-target: servers %s and %s are both named %q: start each with a -name of its own", other, addr, h.Name)
 		}
-		known[h.name] = addr
+		known[h.Name] = addr
 		s.hosts = append(s.hosts, h)
 	}
 	return s, nil
 }
 
 // ask learns the name of the server at addr.
-func ask(ctx context.Context, addr string) (host, error) {
+func ask(ctx context.Context, addr string) (trial.Host, error) {
 	ctx, cancel := context.WithTimeout(ctx, leastconntest.DefaultTimeout)
 	defer cancel()
-	h := host{endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}}}
+	h := trial.Host{Endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}}}
 	channel, err := leastconntest.Dial(leastconntest.ChannelConfig{
 		ServiceConfig: `{"loadBalancingConfig":[{"round_robin":{}}]}`,
-		Endpoints:     []resolver.Endpoint{h.endpoint},
+		Endpoints:     []resolver.Endpoint{h.Endpoint},
 	})
 	if err != nil {
-		return host{}, err
+		return trial.Host{}, err
 	}
 	defer channel.Close()
-	h.name, err = channel.Unary(ctx)
-	if err == nil && h.name == "" {
+	h.Name, err = channel.Unary(ctx)
+	if err == nil && h.Name == "" {
 		err = errors.New("it does not say its name: it is no examples/server")
 	}
 	return h, err
 }
 
 // ages tells whether the connections of the first host can be made to age.
-func (s *site) ages() bool { return s.hosts[0].node != nil || s.maxAge > 0 }
+func (s *site) ages() bool { return s.hosts[0].Node != nil || s.maxAge > 0 }
 
 func (s *site) close() {
 	for _, h := range s.hosts {
-		if h.node != nil {
-			h.node.Close()
+		if h.Node != nil {
+			h.Node.Close()
 		}
 	}
 }

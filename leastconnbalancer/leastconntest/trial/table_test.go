@@ -1,4 +1,4 @@
-package main
+package trial
 
 import (
 	"strings"
@@ -8,14 +8,14 @@ import (
 )
 
 func TestTableAlignsByCharacters(t *testing.T) {
-	got := table{
-		head: []block{{"row"}, {"first", "detail"}, {"second"}},
-		rows: [][]block{
+	table := Table{
+		Head: []Block{{"row"}, {"first", "detail"}, {"second"}},
+		Rows: [][]Block{
 			{{"one", "  more"}, {"1 → 2"}, {"✓"}},
 			{{"two"}, {"3"}, {"✗ 4", "x"}},
 		},
-	}.String()
-	want := strings.Join([]string{
+	}
+	assert.Equal(t, strings.Join([]string{
 		"row      first    second",
 		"         detail",
 		"━━━━━━━━━━━━━━━━━━━━━━━━",
@@ -26,6 +26,18 @@ func TestTableAlignsByCharacters(t *testing.T) {
 		"                  x",
 		"━━━━━━━━━━━━━━━━━━━━━━━━",
 		"",
-	}, "\n")
-	assert.Equal(t, want, got)
+	}, "\n"), table.String())
+
+	table.Dense = true
+	assert.Equal(t, strings.Join([]string{
+		"row     first   second",
+		"        detail",
+		"━━━━━━━━━━━━━━━━━━━━━━",
+		"one     1 → 2   ✓",
+		"  more",
+		"two     3       ✗ 4",
+		"                x",
+		"━━━━━━━━━━━━━━━━━━━━━━",
+		"",
+	}, "\n"), table.String())
 }

@@ -1,4 +1,4 @@
-package main
+package trial
 
 import (
 	"context"
@@ -23,8 +23,19 @@ func (d *dials) dial(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 // to is how many connections to h have been begun.
-func (d *dials) to(h host) int {
+func (d *dials) to(h Host) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.by[h.endpoint.Addresses[0].Addr]
+	return d.by[h.Endpoint.Addresses[0].Addr]
+}
+
+// total is how many connections have been begun.
+func (d *dials) total() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	total := 0
+	for _, n := range d.by {
+		total += n
+	}
+	return total
 }
