@@ -37,5 +37,5 @@ func table() []row {
 	for _, s := range slices.Concat(growth(), turnover(), faults(), channels()) {
 		rows = append(rows, sessionRow(s))
 	}
-	return rows
+	return append(rows, failingRow(), fullRow(), newcomerRow())
 }

@@ -54,6 +54,7 @@ func (t *Trial) Stop(slots string) {
 		t.down[h.Name] = true
 		return nil
 	})
+	t.do(t.forgiven)
 }
 
 // Restart brings hosts back that were stopped, on their addresses.

@@ -1,10 +1,12 @@
 package trial
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
@@ -37,6 +39,17 @@ func (t *Trial) checkLedgers() {
 			}
 		}
 	}
+}
+
+// forgiven waits until least_conn has forgotten that sessions broke. It weighs on a server for a second after their
+// start, and those that a server loses when it stops are older, as a rule; a trial's are not.
+func (t *Trial) forgiven(ctx context.Context) error {
+	return leastconntest.WaitFor(ctx, "the end of all penalties", func() bool {
+		return !slices.ContainsFunc(state.Snapshots(), func(s state.Snapshot) bool {
+			ours := slices.ContainsFunc(t.clients, func(c *Client) bool { return c.ledger() == s.ResourceKey })
+			return ours && slices.ContainsFunc(s.Nodes, func(n state.NodeSnapshot) bool { return n.Penalty > 0 })
+		})
+	})
 }
 
 // counts is what nodes have in flight at a host.

@@ -15,6 +15,7 @@ type Policy struct {
 	Choices int    // choiceCount of least_request_experimental; 0 for a policy without choices
 	Label   string // heads the policy's column: Name, maybe shortened
 	Detail  string // tells policies with one Label apart; may be empty
+	Config  string // its configuration, JSON; empty: none, or its choices
 	Judged  bool   // a session of this policy that is misplaced is an error, not a finding
 }
 
@@ -47,9 +48,13 @@ func (p Policy) Title() string {
 
 // ServiceConfig selects the policy. Fields are further fields of the service config, each as "name":value in JSON.
 func (p Policy) ServiceConfig(fields ...string) string {
-	config := "{}"
-	if p.Choices > 0 {
+	config := p.Config
+	switch {
+	case config != "":
+	case p.Choices > 0:
 		config = fmt.Sprintf(`{"choiceCount":%d}`, p.Choices)
+	default:
+		config = "{}"
 	}
 	balancing := fmt.Sprintf(`"loadBalancingConfig":[{%q:%s}]`, p.Name, config)
 	return "{" + strings.Join(append([]string{balancing}, fields...), ",") + "}"
