@@ -3,6 +3,7 @@ package state_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/leastconn/grpc-leastconn/state"
 )
@@ -39,16 +40,64 @@ func BenchmarkAcquire(b *testing.B) {
 			for _, held := range []int{0, n / 2, 2 * n} {
 				b.Run(fmt.Sprintf("weights=%s/n=%d/held=%d", name, n, held), func(b *testing.B) {
 					v, ring := loaded(n, held, weights[name])
-					i := 0
-					for b.Loop() {
-						ring[i].Release()
-						ring[i], _, _ = v.Acquire()
-						if i++; i == len(ring) {
-							i = 0
-						}
-					}
+					turn(b, v, ring)
 				})
 			}
 		}
+	}
+}
+
+// turn gives the oldest lease of the ring back and acquires another, on and on.
+func turn(b *testing.B, v *state.View, ring []state.Lease) {
+	i := 0
+	for b.Loop() {
+		ring[i].Release()
+		ring[i], _, _ = v.Acquire()
+		if i++; i == len(ring) {
+			i = 0
+		}
+	}
+}
+
+// BenchmarkGuards is the same for 100 endpoints and twice as many leases with
+// guards: a penalty, caps that are far or that choices reach, newcomers.
+func BenchmarkGuards(b *testing.B) {
+	for _, bc := range []struct {
+		name   string
+		guards state.Guards
+		limit  uint32
+		joins  int
+	}{
+		{"none", state.Guards{}, 0, 0},
+		{"penalty", state.Guards{FailurePenalty: time.Second}, 0, 0},
+		{"cap=far", state.Guards{}, 1000, 0},
+		{"cap=near", state.Guards{}, 3, 0},
+		{"ramp=1", all, 0, 1},
+		{"ramp=50", all, 0, 50},
+		{"all", all, 3, 50},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			r := state.Open("").NewRoster("bench")
+			defer r.Close()
+			r.Guard(bc.guards)
+			v := r.NewView(0)
+			list := func(n int, name string) {
+				eps := make([]state.Endpoint, n)
+				for i := range eps {
+					eps[i].Addrs = []string{fmt.Sprint(name, i)}
+				}
+				for i, m := range r.Update(nil, eps) {
+					m.SetMaxInFlight(bc.limit)
+					v.Set(m, 1, i)
+				}
+			}
+			list(100-bc.joins, "old")
+			list(bc.joins, "new")
+			ring := make([]state.Lease, 200)
+			for i := range ring {
+				ring[i], _, _ = v.Acquire()
+			}
+			turn(b, v, ring)
+		})
 	}
 }

@@ -104,7 +104,7 @@ var corruptions = map[string]struct {
 	"node's lost member": {func(b *body) { delete(b.roster.members, b.ms[5]) }, "that roster \"test\" does not have"},
 	"view of no roster":  {func(b *body) { b.roster.views = nil }, "has a seat and no view"},
 
-	"bucket not on its lane": {func(b *body) { c := b.class(); c.lanes[len(c.lanes)-1] = none }, "on the lanes"},
+	"bucket not on its lane": {func(b *body) { b.class().lanes[0] = none }, "on the lanes"},
 	"leaf's score":           {func(b *body) { b.order().winners.scores[0][1] = 7 }, "has score 7"},
 	"leaf without a class":   {func(b *body) { b.order().winners.scores[0][2] = 7 }, "leaf 2 has score 7"},
 	"match by score":         {func(b *body) { w := &b.order().winners; w.scores[1][0] = 7 }, "was won by"},

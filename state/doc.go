@@ -13,7 +13,10 @@
 //   - A [View] holds a roster's ready members of one priority level in the
 //     order in which they are chosen. Weight and value belong to the member,
 //     since two channels may disagree on them; the count belongs to the node.
-//   - A [Lease] is one counted choice. Its first Release gives it back.
+//   - A [Lease] is one counted choice. Its first Release or Fail gives it back.
+//   - [Guards] are a roster's: failures weigh on a node for a while, and members
+//     that are new or back start slowly. A member may have a cap; RPCs that find
+//     all at theirs wait in the roster's queue for a [Roster.Turn].
 //
 // # Invariants
 //
@@ -21,16 +24,23 @@
 //
 //  1. The in-flight counts of a ledger add up to its live leases. No count is
 //     ever negative.
-//  2. A count changes only in Acquire and Release.
-//  3. Acquire returns a member of its view whose score (in_flight + 1) / weight
-//     no eligible member of the view beats, under one lock with the count. Among
-//     equals the one that waits longest is chosen, so serial calls over idle
-//     equal nodes visit each once per round; where a newcomer stands among its
-//     equals is random, so that a fleet of clients does not move in step.
+//  2. A count changes only where a lease begins or ends.
+//  3. Acquire returns a member of its view whose score
+//     (in_flight + penalty + 1) / (weight × share) no eligible member of the view
+//     beats, under one lock with the count. Among equals the one that waits
+//     longest is chosen, so serial calls over idle equal nodes visit each once per
+//     round; where a newcomer stands among its equals is random, so that a fleet
+//     of clients does not move in step. A member that starts slowly and is empty
+//     is chosen, whatever its score, when n ÷ share picks have gone by, rounded
+//     up, with n members.
 //  4. A node without members and leases is not in the ledger.
 //  5. Acquire, Release, Set and Remove cost O(log n) in the members of a view,
 //     times the views that share the node; with equal weights Acquire and
 //     Release cost O(1). (A table that grows is copied, as Go's maps are.)
+//  6. No member is chosen at its cap. No RPC waits while there is room where its
+//     roster is served; room goes to those that wait for it in order of arrival,
+//     over all rosters of a ledger.
+//  7. A node's load is its count and its penalty, which is no part of the count.
 //
 // # Concurrency
 //

@@ -84,7 +84,7 @@ func (m *Member) check() error {
 		errs = append(errs, fmt.Errorf("member %q, ramping: %t, %d in flight, has place %d", m.addrs, m.ramping(), m.node.inFlight, m.place))
 	}
 	if n := m.node; full && n.low < m.limit || takes && !full && n.high > m.limit ||
-		m.seat != none && m.ramping() && (n.low < 1 || n.high > 1) {
+		m.seat != none && m.ramping() && (n.inFlight == 0 && n.high > 1 || n.inFlight > 0 && n.low < 1) {
 		errs = append(errs, fmt.Errorf("member %q, limit %d: its node looks again at %d and below %d", m.addrs, m.limit, n.high, n.low))
 	}
 	return errors.Join(errs...)
@@ -128,7 +128,7 @@ func (r *Roster) checkQueue() error {
 	for _, t := range q.tickets {
 		if t.at == nil {
 			granted++
-			if s := t.lease.slot; s == nil || s.gen != t.lease.gen || t.member.view == nil {
+			if s := t.lease.slot; s == nil || s.gen != t.lease.gen || t.member.view == nil || s.node != t.member.node {
 				return fmt.Errorf("roster %q: ticket %d was granted nothing", r.name, t.arrival)
 			}
 		}

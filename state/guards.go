@@ -31,15 +31,20 @@ type SlowStart struct {
 	Aggression       float64       // above 0; 1 is linear, more rises earlier
 }
 
+// leastShare bounds a share from below, so that scores and the picks between two
+// of an empty member stay numbers that can be counted with.
+const leastShare = 1e-6
+
 // Factor returns the part of its weight that a member has at an age, by Envoy's
 // definition (docs, "Slow start mode"):
-// max(MinWeightPercent/100, (max(age, 1 s) / Window)^(1/Aggression)), at most 1.
+// max(MinWeightPercent/100, (max(age, 1 s) / Window)^(1/Aggression)), at most 1
+// and at least a millionth.
 func (s SlowStart) Factor(age time.Duration) float64 {
 	if age >= s.Window {
 		return 1
 	}
 	passed := max(age, time.Second).Seconds() / s.Window.Seconds()
-	return min(1, max(s.MinWeightPercent/100, math.Pow(passed, 1/s.Aggression)))
+	return min(1, max(leastShare, s.MinWeightPercent/100, math.Pow(passed, 1/s.Aggression)))
 }
 
 // step is the time between two changes of a ramping weight.
@@ -57,5 +62,4 @@ func (r *Roster) Guard(g Guards) {
 			m.node.refit()
 		}
 	}
-	r.grant()
 }

@@ -92,10 +92,10 @@ func (s *slot) settle(failed bool) {
 		l.drop(s)
 	}
 	l.leases--
+	n.setInFlight(n.inFlight - 1)
 	if failed && l.punish(n, s.start+s.account.penalty) {
 		s.account.Penalties++
 	}
-	n.setInFlight(n.inFlight - 1)
 	if l.waiting > 0 {
 		l.offer(n)
 	}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -175,4 +176,54 @@ func TestLedgerLivesByRosterOrView(t *testing.T) {
 			requireGone(t, key, p)
 		})
 	}
+}
+
+// holdGuarded leaves a ledger that has a penalty, ramps, RPCs that wait and some
+// that were granted room, and that nobody but a lease holds.
+func holdGuarded(t *testing.T, key string, ctxs []context.Context) Lease {
+	v := open(key)
+	v.roster.Guard(Guards{FailurePenalty: time.Hour, SlowStart: SlowStart{Window: time.Hour, MinWeightPercent: 50, Aggression: 1}, MaxQueued: 9})
+	for i, m := range v.roster.Update(nil, []Endpoint{{Addrs: []string{"b"}}, {Addrs: []string{"c"}}}) {
+		v.Set(m, 1, i)
+	}
+	var leases []Lease
+	for range 12 {
+		leases = append(leases, acquire(t, v))
+	}
+	require.True(t, leases[0].Fail())
+	for m := range v.roster.members {
+		m.SetMaxInFlight(1)
+	}
+	for _, ctx := range ctxs {
+		_, _, outcome := v.roster.Turn(ctx, nil, v)
+		require.Equal(t, Queued, outcome)
+	}
+	for _, lease := range leases[1:11] {
+		require.True(t, lease.Release())
+	}
+	require.NoError(t, v.ledger.Check())
+	require.Len(t, v.ledger.fined, 1)
+	require.Len(t, v.ledger.ramping, 2)
+	require.Equal(t, 3, v.roster.queue.line.Len())
+	v.roster.Close()
+	return leases[11]
+}
+
+// Guards do not hold a ledger: when its rosters are closed and its leases back,
+// no penalty, no ramp, no clock and no RPC that waited does, be it still alive.
+func TestGuardsHoldNoLedger(t *testing.T) {
+	key := t.Name()
+	ctxs := make([]context.Context, 5)
+	for i := range ctxs {
+		ctx, end := context.WithCancel(context.Background())
+		defer end()
+		ctxs[i] = ctx
+	}
+	lease := holdGuarded(t, key, ctxs)
+	p := weak.Make(Open(key))
+	require.EqualValues(t, 1, Open(key).Snapshot().InFlight)
+	lease.Fail()
+	requireGone(t, key, p)
+	runtime.KeepAlive(lease)
+	runtime.KeepAlive(ctxs)
 }

@@ -24,7 +24,8 @@ func (m *Member) SetMaxInFlight(limit uint32) {
 
 // refit brings the seats of n's members in line with its count: a member at its
 // cap has none. It notes at which counts that must be done again: where a
-// member would be full, or have room, and while one ramps, where n is empty.
+// member would be full, or have room, and while one ramps, where n is empty or
+// is not any more.
 func (n *node) refit() {
 	n.high, n.low = noLimit, 0
 	for _, m := range n.members {
@@ -35,8 +36,10 @@ func (n *node) refit() {
 			n.low = max(n.low, m.limit)
 		default:
 			n.high = min(n.high, m.limit)
-			if m.ramping() {
-				n.high, n.low = min(n.high, 1), max(n.low, 1)
+			if m.ramping() && n.inFlight == 0 {
+				n.high = min(n.high, 1)
+			} else if m.ramping() {
+				n.low = max(n.low, 1)
 			}
 		}
 	}

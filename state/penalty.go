@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -12,23 +13,25 @@ type fine struct {
 	units int64
 }
 
-// punish leaves the unit of an attempt that failed, and is counted on n still,
-// as a penalty until a point of time, and reports whether it did. Caller holds mu.
+// punish leaves the unit of an attempt that failed, and is not counted on n any
+// more, as a penalty until a point of time, and reports whether it did. Caller
+// holds mu.
 //
 // It leaves none when, without it, n's score is beyond that of all others
 // already, in every view that may choose n: a penalty puts a node behind the
 // busiest one, never further.
 func (l *Ledger) punish(n *node, until time.Duration) bool {
-	if l.clock.read() >= until || n.beyond(n.load-1) {
+	if l.clock.read() >= until || n.beyond() {
 		return false
 	}
 	until = (until + Tick - 1).Truncate(Tick)
-	i, found := slices.BinarySearchFunc(n.fines, until, func(f fine, t time.Duration) int { return int(f.until - t) })
+	i, found := slices.BinarySearchFunc(n.fines, until, func(f fine, t time.Duration) int { return cmp.Compare(f.until, t) })
 	if !found {
 		n.fines = slices.Insert(n.fines, i, fine{until: until})
 	}
 	n.fines[i].units++
 	n.penalty++
+	n.shift()
 	l.fined[n] = struct{}{}
 	l.wind()
 	return true
@@ -53,25 +56,22 @@ func (l *Ledger) forgive() {
 	}
 }
 
-// beyond reports whether n, with another load, would have the highest score of
-// all in every view that may choose it. A node that no view may choose is not.
-func (n *node) beyond(load int64) bool {
+// beyond reports whether n has the highest score of all, alone, in every view
+// that may choose it. A node that no view may choose is not.
+func (n *node) beyond() bool {
 	for _, p := range n.places {
-		if !p.order.beyond(p.seat, load) {
+		if !p.order.beyond(p.seat) {
 			return false
 		}
 	}
 	return len(n.places) > 0
 }
 
-// beyond reports whether the member on seat i, with another load, would have a
-// higher score than any other. It costs O(log n) for each class of weights.
-func (o *order) beyond(i int32, load int64) bool {
-	own := o.buckets[o.seats[i].bucket].class
-	score := float64(load+1) / o.classes[own].weight
-	if o.highest(own, i) >= score {
-		return false
-	}
+// beyond reports whether the member on seat i has a higher score than any other.
+// It costs O(log n) for each class of weights.
+func (o *order) beyond(i int32) bool {
+	own := &o.buckets[o.seats[i].bucket]
+	score := float64(own.load+1) / o.classes[own.class].weight
 	for c := range o.classes {
 		if o.classes[c].size > 0 && o.highest(int32(c), i) >= score {
 			return false

@@ -53,19 +53,20 @@ func (r *Roster) enqueue(rpc <-chan struct{}) *ticket {
 	return t
 }
 
-// stand puts t into the line at its place.
+// stand puts t into the line at its place: the end, or, once it was granted
+// something, near the front.
 func (r *Roster) stand(t *ticket) {
 	line := &r.queue.line
 	r.ledger.waiting++
-	before := line.Back()
-	for before != nil && before.Value.(*ticket).arrival > t.arrival {
-		before = before.Prev()
+	if last := line.Back(); last == nil || last.Value.(*ticket).arrival < t.arrival {
+		t.at = line.PushBack(t)
+		return
 	}
-	if before == nil {
-		t.at = line.PushFront(t)
-	} else {
-		t.at = line.InsertAfter(t, before)
+	after := line.Front()
+	for after.Value.(*ticket).arrival < t.arrival {
+		after = after.Next()
 	}
+	t.at = line.InsertBefore(t, after)
 }
 
 // step takes t out of the line.
@@ -152,28 +153,40 @@ func (l *Ledger) offer(n *node) {
 func (r *Roster) firstArrival() uint64 { return r.queue.line.Front().Value.(*ticket).arrival }
 
 // revoke takes back what was granted on m, which may not be chosen any more; its
-// RPCs wait again, at their places. Caller holds mu.
+// RPCs wait again, at their places, unless there is room elsewhere. Caller holds
+// mu.
 func (r *Roster) revoke(m *Member) {
+	if len(r.queue.tickets) == r.queue.line.Len() {
+		return // nothing is granted
+	}
+	var back []Lease
 	for _, t := range r.queue.tickets {
 		if t.at == nil && t.member == m {
-			lease := t.lease
+			back = append(back, t.lease)
 			t.lease, t.member = Lease{}, nil
 			r.stand(t)
-			lease.slot.settle(false)
 		}
 	}
+	for _, lease := range back {
+		lease.slot.settle(false)
+	}
+	r.grant()
 }
 
 // disperse ends all tickets of a roster that closes. It returns what ends the
 // watches over them. Caller holds mu.
 func (r *Roster) disperse() []func() bool {
+	tickets := r.queue.tickets
+	r.ledger.waiting -= r.queue.line.Len()
+	r.queue = queue{}
 	var stops []func() bool
-	for _, t := range r.queue.tickets {
-		t.leave()
+	for _, t := range tickets {
 		if t.stop != nil {
 			stops = append(stops, t.stop)
 		}
+		if t.at == nil {
+			t.lease.slot.settle(false)
+		}
 	}
-	r.queue.serving = nil
 	return stops
 }

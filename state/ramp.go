@@ -2,6 +2,7 @@ package state
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -16,6 +17,11 @@ func (m *Member) StartSlowly() {
 	mu.Lock()
 	defer mu.Unlock()
 	m.cold = true
+}
+
+// cold reports whether a roster that lists n has yet to begin its ramp.
+func (n *node) cold() bool {
+	return slices.ContainsFunc(n.members, func(m *Member) bool { return m.cold })
 }
 
 func (m *Member) ramping() bool { return m.share < 1 }
@@ -36,6 +42,7 @@ func (m *Member) warm(now time.Duration) {
 // ramp gives m the weight of its age. Caller refits its node.
 func (m *Member) ramp(now time.Duration) {
 	l, s := m.roster.ledger, m.roster.guards.SlowStart
+	was := m.share
 	m.share = 1
 	if m.view != nil && m.weight > 0 {
 		m.share = s.Factor(now - m.since)
@@ -47,7 +54,7 @@ func (m *Member) ramp(now time.Duration) {
 	} else {
 		delete(l.ramping, m)
 	}
-	if m.seat != none && m.view.order.takenWeight(m.seat) != m.effective() {
+	if m.seat != none && m.share != was {
 		m.view.order.reweigh(m, m.effective())
 	}
 	if m.view != nil {

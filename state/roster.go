@@ -127,7 +127,7 @@ func (r *Roster) seat(n *node, e Endpoint) *Member {
 		m = r.newMember()
 		r.members[m] = struct{}{}
 		if r.listed {
-			m.cold, m.since = !known, n.since
+			m.cold, m.since = !known || n.cold(), n.since
 		}
 	}
 	m.leaves = false
@@ -177,6 +177,7 @@ func (r *Roster) close() []func() bool {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
+	stops := r.disperse() // first: nothing is granted anew
 	for m := range r.members {
 		r.drop(m)
 	}
@@ -185,7 +186,7 @@ func (r *Roster) close() []func() bool {
 	}
 	r.members, r.views = nil, nil
 	delete(r.ledger.rosters, r)
-	return r.disperse()
+	return stops
 }
 
 // canonicalList returns the endpoints in an order that does not depend on the

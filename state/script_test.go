@@ -3,6 +3,7 @@ package state_test
 import (
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,7 +25,9 @@ func script(seed uint64, steps int) []byte {
 func TestRandomScriptsAgreeWithTheModel(t *testing.T) {
 	for range 4 {
 		seed := rand.Uint64()
-		require.NoError(t, statetest.Run(script(seed, 5000)), "seed %d", seed)
+		synctest.Test(t, func(t *testing.T) {
+			require.NoError(t, statetest.Run(script(seed, 5000)), "seed %d", seed)
+		})
 	}
 }
 
@@ -35,8 +38,10 @@ func FuzzScript(f *testing.F) {
 		if len(ops) > 4096 {
 			return
 		}
-		if err := statetest.Run(ops); err != nil {
-			t.Fatal(err)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			if err := statetest.Run(ops); err != nil {
+				t.Fatal(err)
+			}
+		})
 	})
 }

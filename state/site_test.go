@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,19 +14,22 @@ import (
 // ends, and then nothing must be left of it.
 type site struct {
 	*testing.T
+	name    string // of the roster
 	ledger  *state.Ledger
 	roster  *state.Roster
 	view    *state.View
 	members map[string]*state.Member
 	leases  map[string][]state.Lease // by address
+	second  *state.View              // of a lower level, where a test has one
 }
 
 // newSite returns an empty site on a ledger of its own.
 func newSite(t *testing.T) *site { return newSiteOn(t, state.Open("")) }
 
 func newSiteOn(t *testing.T, l *state.Ledger) *site {
-	r := l.NewRoster(t.Name())
-	s := &site{T: t, ledger: l, roster: r, view: r.NewView(0), members: map[string]*state.Member{}, leases: map[string][]state.Lease{}}
+	name := fmt.Sprint(t.Name(), " ", len(l.Snapshot().Rosters))
+	r := l.NewRoster(name)
+	s := &site{T: t, name: name, ledger: l, roster: r, view: r.NewView(0), members: map[string]*state.Member{}, leases: map[string][]state.Lease{}}
 	t.Cleanup(s.close)
 	return s
 }

@@ -32,6 +32,15 @@ func (n NodeSnapshot) state() NodeState {
 	return NodeNotReady
 }
 
+// Address returns the first of the node's addresses, which names it where there
+// is room for one.
+func (n NodeSnapshot) Address() string {
+	if len(n.Addresses) == 0 {
+		return ""
+	}
+	return n.Addresses[0]
+}
+
 // Taking returns the node's first member of the highest priority by which it may
 // be chosen, and whether there is one.
 func (n NodeSnapshot) Taking() (MemberSnapshot, bool) {

@@ -98,6 +98,11 @@ func (v *View) elsewhere(tried []*node) (Lease, any, bool) {
 	var value any
 	e := v.order.first()
 	if e != nil {
+		if len(v.waits.members) > 0 {
+			if m := v.overdue(); m != nil && m.seat != none {
+				e = &v.order.seats[m.seat].entry
+			}
+		}
 		value = e.value
 		v.picks++
 		lease = v.ledger.lend(e.node, v.roster)

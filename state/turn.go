@@ -26,9 +26,10 @@ const (
 //     that has one with room. Later views are for the room that the first one
 //     lacks: where it has nobody at a cap, it alone counts.
 //
-// When there is none, the RPC waits: it takes its place behind those that came
-// before, and keeps it until ctx ends. ctx names the RPC, by its Done channel;
-// without one, an RPC does not wait. tried may be nil.
+// When there is none, nor in the views of [Roster.Serve], the RPC waits: it takes
+// its place behind those that came before, and keeps it until ctx ends. ctx names
+// the RPC, by its Done channel; without one, an RPC does not wait. tried may be
+// nil.
 func (r *Roster) Turn(ctx context.Context, tried *Tried, views ...*View) (Lease, any, Outcome) {
 	t := turn{roster: r, views: views}
 	if tried != nil {
@@ -106,6 +107,9 @@ func (t *turn) choose() (full bool) {
 		}
 	}
 	lease, m, full := acquireIn(t.views)
+	if full {
+		lease, m, _ = acquireIn(t.roster.queue.serving) // an old picker's views may be others
+	}
 	if m != nil {
 		t.lease, t.value, t.over = lease, m.value, len(t.tried) > 0
 	}

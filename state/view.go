@@ -48,10 +48,14 @@ func (v *View) Set(m *Member, weight uint32, value any) {
 		}
 		return
 	}
+	moves := m.view != v
 	if m.view != nil {
-		m.view.remove(m)
+		m.view.unset(m)
 	}
 	v.add(m, weight, value)
+	if moves || weight == 0 {
+		v.roster.revoke(m)
+	}
 	v.roster.grant()
 }
 
@@ -78,6 +82,12 @@ func (v *View) Remove(m *Member) {
 }
 
 func (v *View) remove(m *Member) {
+	v.unset(m)
+	v.roster.revoke(m)
+}
+
+// unset is remove, but leaves m what RPCs that wait were granted on it.
+func (v *View) unset(m *Member) {
 	if m.weight > 0 {
 		v.takers--
 		v.waits.stale = true
@@ -86,7 +96,6 @@ func (v *View) remove(m *Member) {
 	m.node.refit()
 	m.view, m.value = nil, nil
 	m.ramp(v.ledger.clock.now)
-	v.roster.revoke(m)
 }
 
 // Acquire chooses a member with the lowest (in_flight + penalty + 1) / weight

@@ -4,108 +4,157 @@
 package statetest
 
 import (
-	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// Model is one resource key's load in the most obvious form: counts by address
-// and, per view, the weights of its ready endpoints. Endpoints have one address
-// each. It is not safe for concurrent use.
+// Model is one resource key's load in the most obvious form. Endpoints have one
+// address each, rosters a number. Time passes by [Model.Tick] alone. It is not
+// safe for concurrent use.
 type Model struct {
-	Loads map[string]int // in flight by address; none when 0
-	Views map[int]map[string]Weight
+	now      time.Duration
+	nodes    map[string]*node
+	rosters  map[int]*roster
+	arrivals int
+	unsure   bool // some weights wait to be compared
+
+	// takeUp has an RPC that was given room on one of the addresses take it up, and
+	// returns on which.
+	takeUp func(t *ticket, among []string) (string, error)
+	err    error // of it, the first
 }
 
-// Weight is what an endpoint was given and what it is taken as: the weight of a
-// near one that was in the view before.
-type Weight struct {
-	Given uint32
-	Taken float64
+// node lives while a roster lists its address or a lease of it is out.
+type node struct {
+	addr     string
+	inFlight int
+	picks    int
+	fines    []time.Duration // when each unit of penalty ends
+	since    time.Duration   // when its last ramp began
+	members  []*member
 }
+
+type roster struct {
+	id      int
+	listed  bool
+	guards  state.Guards
+	members map[string]*member
+	views   []*view
+
+	line    []*ticket // that wait, by arrival
+	granted []*ticket
+	serving []int
+	woken   bool // since last looked at
+
+	queued, elsewhere, penalties int // ever
+}
+
+type view struct{ picks int }
 
 // NewModel returns an empty model.
 func NewModel() *Model {
-	return &Model{Loads: map[string]int{}, Views: map[int]map[string]Weight{}}
+	return &Model{nodes: map[string]*node{}, rosters: map[int]*roster{}}
 }
 
-// Set makes addr ready in a view.
-func (m *Model) Set(view int, addr string, weight uint32) {
-	v := m.Views[view]
-	if v == nil {
-		v = map[string]Weight{}
-		m.Views[view] = v
+// Open adds a roster with some views.
+func (m *Model) Open(id, views int) {
+	r := &roster{id: id, members: map[string]*member{}}
+	for range views {
+		r.views = append(r.views, &view{})
 	}
-	if w, ok := v[addr]; ok && w.Given == weight {
-		return
-	}
-	delete(v, addr)
-	near := float64(weight)
-	best := math.Inf(1)
-	for _, w := range v {
-		d := math.Abs(float64(weight) - w.Taken)
-		if w.Taken > 0 && d <= w.Taken/(1<<16) && (d < best || d == best && w.Taken < near) {
-			near, best = w.Taken, d
-		}
-	}
-	v[addr] = Weight{Given: weight, Taken: near}
+	m.rosters[id] = r
 }
 
-// Remove makes addr not ready in a view.
-func (m *Model) Remove(view int, addr string) { delete(m.Views[view], addr) }
-
-// Best returns the addresses that a view may choose when those of except were
-// tried, sorted.
-func (m *Model) Best(view int, except ...string) []string {
-	var best []string
-	low := math.Inf(1)
-	for addr, w := range m.Views[view] {
-		if w.Given == 0 || slices.Contains(except, addr) {
-			continue
-		}
-		score := float64(m.Loads[addr]+1) / w.Taken
-		if score < low {
-			low, best = score, nil
-		}
-		if score == low {
-			best = append(best, addr)
-		}
+// Close takes a roster away.
+func (m *Model) Close(id int) {
+	r := m.rosters[id]
+	granted := r.granted
+	r.line, r.granted = nil, nil
+	for _, t := range granted {
+		m.settle(t.on)
 	}
-	slices.Sort(best)
-	return best
+	for _, mb := range r.members {
+		m.drop(mb)
+	}
+	delete(m.rosters, id)
 }
 
-// Add counts n more RPCs in flight at addr.
-func (m *Model) Add(addr string, n int) {
-	m.Loads[addr] += n
-	if m.Loads[addr] == 0 {
-		delete(m.Loads, addr)
+// Add lists an address.
+func (m *Model) Add(id int, addr string) {
+	r, n := m.rosters[id], m.nodes[addr]
+	mb := &member{roster: r, view: none, share: 1, since: never}
+	switch {
+	case n == nil:
+		n = &node{addr: addr, since: never}
+		m.nodes[addr] = n
+		mb.cold = r.listed
+	case r.listed:
+		mb.cold = slices.ContainsFunc(n.members, func(o *member) bool { return o.cold })
+		mb.since = n.since
+	}
+	mb.node = n
+	n.members = append(n.members, mb)
+	r.members[addr] = mb
+}
+
+// Listed ends a list of addresses.
+func (m *Model) Listed(id int) {
+	r := m.rosters[id]
+	r.listed = r.listed || len(r.members) > 0
+}
+
+// Drop takes an address off the list.
+func (m *Model) Drop(id int, addr string) { m.drop(m.rosters[id].members[addr]) }
+
+func (m *Model) drop(mb *member) {
+	m.remove(mb)
+	delete(mb.roster.members, mb.node.addr)
+	mb.node.members = slices.DeleteFunc(mb.node.members, func(o *member) bool { return o == mb })
+	m.retire(mb.node)
+}
+
+func (m *Model) retire(n *node) {
+	if len(n.members) == 0 && n.inFlight == 0 {
+		delete(m.nodes, n.addr)
 	}
 }
 
-// Compare returns how a ledger's snapshot differs from the model.
-func (m *Model) Compare(s state.Snapshot) error {
-	sum := 0
-	for _, n := range m.Loads {
-		sum += n
+// count changes what is in flight on n.
+func (m *Model) count(n *node, by int) {
+	n.inFlight += by
+	for _, mb := range n.members {
+		mb.fit()
 	}
-	if int(s.InFlight) != sum {
-		return fmt.Errorf("%d in flight, want %d", s.InFlight, sum)
-	}
-	seen := 0
-	for _, n := range s.Nodes {
-		addr := n.Addresses[0]
-		if int(n.InFlight) != m.Loads[addr] {
-			return fmt.Errorf("%s has %d in flight, want %d", addr, n.InFlight, m.Loads[addr])
-		}
-		if n.InFlight > 0 {
-			seen++
-		}
-	}
-	if seen != len(m.Loads) {
-		return fmt.Errorf("%d loaded nodes, want %d", seen, len(m.Loads))
-	}
-	return nil
 }
+
+// settle ends a lease.
+func (m *Model) settle(n *node) {
+	m.count(n, -1)
+	m.offer(n)
+	m.retire(n)
+}
+
+// Release ends a lease on addr.
+func (m *Model) Release(addr string) { m.settle(m.nodes[addr]) }
+
+// load is what a score counts.
+func (n *node) load() int { return n.inFlight + len(n.fines) }
+
+// sorted returns the addresses of members, each once.
+func sorted(ms []*member) []string {
+	addrs := map[string]bool{}
+	for _, mb := range ms {
+		addrs[mb.node.addr] = true
+	}
+	return slices.Sorted(maps.Keys(addrs))
+}
+
+// never is the start of a ramp that never was.
+const never = time.Duration(math.MinInt64 / 2)
+
+// none is the view of a member that is not ready.
+const none = -1

@@ -1,131 +1,181 @@
 package statetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"testing/synctest"
+	"time"
 
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
 func (s *Script) openRoster(id int) {
-	r := s.ledger.NewRoster(fmt.Sprint(id))
-	s.rosters[id] = &scriptRoster{
-		roster: r, view: r.NewView(0),
-		members: map[string]*state.Member{}, weights: map[string]uint32{},
+	r := &scriptRoster{roster: s.ledger.NewRoster(fmt.Sprint(id)), wake: make(chan struct{}, 1), members: map[string]*scriptMember{}}
+	for level := range levels {
+		r.views = append(r.views, r.roster.NewView(uint32(level)))
 	}
+	r.mood = mood{addrs: of(s, []int{2, 3, 4, 6, 18}), limits: of(s, limits)}
+	s.rosters[id] = r
+	s.model.Open(id, levels)
+	s.guarded(id, state.Guards{FailurePenalty: time.Second, SlowStart: of(s, starts), MaxQueued: 100})
 }
 
 func (s *Script) closeRoster(id int) {
+	s.takeUpBut(id)
 	s.rosters[id].roster.Close()
+	for _, r := range slices.Clone(s.rpcs) {
+		if r.id == id {
+			s.forget(r)
+		}
+	}
+	synctest.Wait()
+	s.model.Close(id)
 	delete(s.rosters, id)
-	delete(s.model.Views, id)
+}
+
+func (s *Script) closeSome(id int) error {
+	if s.next(2) == 0 {
+		s.closeRoster(id)
+	}
+	return nil
 }
 
 func (s *Script) acquire(id int) error {
-	best := s.model.Best(id)
-	lease, value, ok := s.rosters[id].view.Acquire()
-	return s.chosen(best, lease, value, ok)
+	view := s.next(levels)
+	var best []string
+	if r := s.model.rosters[id]; len(r.line)+len(r.granted) == 0 {
+		best = s.model.Best(id, view)
+	}
+	lease, value, ok := s.rosters[id].views[view].Acquire()
+	return s.chosen(id, view, best, lease, value, ok)
 }
 
-// acquireElsewhere is a retry after attempts that up to k live leases are of.
-func (s *Script) acquireElsewhere(id, k int) error {
-	var tried state.Tried
+// tried returns the nodes of up to k live leases.
+func (s *Script) tried(k int) (*state.Tried, []string) {
+	t := &state.Tried{}
 	var addrs []string
 	for range min(k, len(s.live)) {
-		l := s.live[s.next(len(s.live))]
-		tried.Add(l.lease)
+		l := of(s, s.live)
+		t.Add(l.lease)
 		addrs = append(addrs, l.addr)
 	}
-	best := s.model.Best(id, addrs...)
-	lease, value, ok := s.rosters[id].view.AcquireElsewhere(&tried)
-	return s.chosen(best, lease, value, ok)
+	return t, addrs
+}
+
+// acquireElsewhere is a retry after attempts that live leases are of.
+func (s *Script) acquireElsewhere(id int) error {
+	view := s.next(levels)
+	tried, addrs := s.tried(s.next(4))
+	best := s.model.Best(id, view, addrs...)
+	lease, value, ok := s.rosters[id].views[view].AcquireElsewhere(tried)
+	return s.chosen(id, view, best, lease, value, ok, addrs...)
 }
 
 // chosen compares a choice with those that the model allows.
-func (s *Script) chosen(best []string, lease state.Lease, value any, ok bool) error {
+func (s *Script) chosen(id, view int, best []string, lease state.Lease, value any, ok bool, except ...string) error {
 	if !ok {
 		if len(best) > 0 {
 			return fmt.Errorf("nothing was chosen, want one of %q", best)
 		}
+		s.model.Choose(id, view, "", except...)
 		return nil
 	}
-	addr := value.(string)
-	if !slices.Contains(best, addr) {
-		return fmt.Errorf("%s was chosen, want one of %q; loads %v", addr, best, s.model.Loads)
+	addr, err := s.hold(id, best, lease, value)
+	if err == nil {
+		s.model.Choose(id, view, addr, except...)
 	}
-	s.model.Add(addr, 1)
-	s.live = append(s.live, scriptLease{lease, addr})
-	return nil
+	return err
+}
+
+// hold keeps a lease that must be on one of some addresses.
+func (s *Script) hold(id int, best []string, lease state.Lease, value any) (string, error) {
+	v := value.(*scriptValue)
+	r := s.rosters[id]
+	s.live = append(s.live, scriptLease{lease, v.addr, id, r, s.model.now})
+	if !slices.Contains(best, v.addr) {
+		return "", fmt.Errorf("%s was chosen, want one of %q", v.addr, best)
+	}
+	if r.members[v.addr].value != v {
+		return "", fmt.Errorf("%s was chosen with a value that it had before", v.addr)
+	}
+	return v.addr, nil
+}
+
+func (s *Script) drop(i int) scriptLease {
+	l := s.live[i]
+	s.live = slices.Delete(s.live, i, i+1)
+	s.released = append(s.released, l.lease)
+	return l
 }
 
 func (s *Script) release(i int) error {
-	l := s.live[i]
-	s.live = slices.Delete(s.live, i, i+1)
+	l := s.drop(i)
 	if !l.lease.Release() {
 		return fmt.Errorf("a live lease on %s was not given back", l.addr)
 	}
-	s.released = append(s.released, l.lease)
-	s.model.Add(l.addr, -1)
+	s.model.Release(l.addr)
 	return nil
 }
 
-func (s *Script) add(id, k int) {
-	r := s.rosters[id]
-	var eps []state.Endpoint
-	var addrs []string
-	for range k {
-		addr := fmt.Sprintf("n%02d", s.next(24))
-		if _, ok := r.members[addr]; ok || slices.Contains(addrs, addr) {
-			continue
-		}
-		addrs = append(addrs, addr)
-		eps = append(eps, state.Endpoint{Addrs: []string{addr}})
+func (s *Script) releaseAny(int) error {
+	if len(s.live) == 0 {
+		return nil
 	}
-	for i, m := range r.roster.Update(nil, eps) {
-		r.members[addrs[i]] = m
-		s.set(id, addrs[i], weights[s.next(len(weights))])
-	}
+	return s.release(s.next(len(s.live)))
 }
 
-func (s *Script) remove(r *scriptRoster, id, k int) {
-	var leave []*state.Member
-	for range k {
-		if addr := s.listed(r); addr != "" {
-			leave = append(leave, r.members[addr])
-			delete(r.members, addr)
-			delete(r.weights, addr)
-			s.model.Remove(id, addr)
+// releaseMany releases until few are left.
+func (s *Script) releaseMany(int) error {
+	for few := s.next(8); len(s.live) > few; {
+		if err := s.release(len(s.live) - 1); err != nil {
+			return err
 		}
 	}
-	r.roster.Update(leave, nil)
+	return nil
 }
 
-func (s *Script) set(id int, addr string, weight uint32) {
-	r := s.rosters[id]
-	r.weights[addr] = weight
-	r.view.Set(r.members[addr], weight, addr)
-	s.model.Set(id, addr, weight)
+// failAny ends one of the latest leases as one that failed.
+func (s *Script) failAny(int) error {
+	if len(s.live) == 0 {
+		return nil
+	}
+	l := s.drop(len(s.live) - 1 - s.next(min(len(s.live), 4)))
+	if !l.lease.Fail() {
+		return fmt.Errorf("a live lease on %s was not given back", l.addr)
+	}
+	id := l.id
+	if s.rosters[id] != l.roster {
+		id = none
+	}
+	s.model.Fail(id, l.roster.penalty, l.addr, l.start)
+	return nil
 }
 
-func (s *Script) flap(id int, addr string) {
-	r := s.rosters[id]
-	if _, ok := s.model.Views[id][addr]; ok {
-		r.view.Remove(r.members[addr])
-		s.model.Remove(id, addr)
-		return
+func (s *Script) releaseAgain(int) error {
+	if len(s.released) > 0 {
+		if l := of(s, s.released); l.Release() || l.Fail() {
+			return errors.New("it was given back twice")
+		}
 	}
-	s.set(id, addr, r.weights[addr])
+	return nil
 }
 
-// listed returns one of the addresses that r lists, "" without one.
-func (s *Script) listed(r *scriptRoster) string {
-	if len(r.members) == 0 {
-		return ""
+var ticks = []int{1, 1, 1, 1, 2, 3, 5, 8, 30, 100, 250}
+
+// pass lets some ticks pass, of those that are left.
+func (s *Script) pass(int) error {
+	k := min(of(s, ticks), s.ticks)
+	s.ticks -= k
+	for range k {
+		time.Sleep(state.Tick)
+		synctest.Wait()
+		s.model.Tick()
+		if s.model.unsure {
+			if err := s.model.Compare(s.ledger.Snapshot()); err != nil {
+				return err
+			}
+		}
 	}
-	addrs := make([]string, 0, len(r.members))
-	for a := range r.members {
-		addrs = append(addrs, a)
-	}
-	slices.Sort(addrs)
-	return addrs[s.next(len(addrs))]
+	return nil
 }

@@ -1,0 +1,128 @@
+package statetest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// Compare returns how a ledger's snapshot differs from the model.
+func (m *Model) Compare(s state.Snapshot) error {
+	errs := []error{m.err}
+	m.unsure = false
+	sum, waiting := 0, 0
+	for _, n := range s.Nodes {
+		errs = append(errs, m.compareNode(n))
+		sum += int(n.InFlight)
+	}
+	for _, rs := range s.Rosters {
+		errs = append(errs, m.compareRoster(rs))
+		waiting += int(rs.Waiting)
+	}
+	if len(s.Nodes) != len(m.nodes) || len(s.Rosters) != len(m.rosters) {
+		errs = append(errs, fmt.Errorf("%d nodes and %d rosters, want %d and %d", len(s.Nodes), len(s.Rosters), len(m.nodes), len(m.rosters)))
+	}
+	if int(s.InFlight) != sum || int(s.Waiting) != waiting {
+		errs = append(errs, fmt.Errorf("%d in flight and %d waiting, want %d and %d", s.InFlight, s.Waiting, sum, waiting))
+	}
+	return errors.Join(errs...)
+}
+
+// known is what the model knows of a node, too.
+type known struct {
+	state                             state.NodeState
+	inFlight, penalty, members, picks int
+}
+
+func (m *Model) compareNode(s state.NodeSnapshot) error {
+	n := m.nodes[s.Addresses[0]]
+	if n == nil {
+		return fmt.Errorf("%q is not known", s.Addresses)
+	}
+	got := known{s.State, int(s.InFlight), int(s.Penalty), len(s.Members), int(s.Picks)}
+	if want := (known{n.state(), n.inFlight, len(n.fines), len(n.members), n.picks}); got != want {
+		return fmt.Errorf("%s is %+v, want %+v", n.addr, got, want)
+	}
+	for _, ms := range s.Members {
+		for _, mb := range n.members {
+			if fmt.Sprint(mb.roster.id) != ms.Roster {
+				continue
+			}
+			if err := mb.compare(ms); err != nil {
+				return fmt.Errorf("%s in roster %s: %w", n.addr, ms.Roster, err)
+			}
+		}
+	}
+	return nil
+}
+
+// state returns the best that a roster says of n.
+func (n *node) state() state.NodeState {
+	best := state.NodeDeparted
+	for _, mb := range n.members {
+		is := state.NodeNotReady
+		switch {
+		case mb.takes():
+			is = state.NodeReady
+		case mb.view != none:
+			is = state.NodeDraining
+		}
+		if slices.Index(state.NodeStates, is) < slices.Index(state.NodeStates, best) {
+			best = is
+		}
+	}
+	return best
+}
+
+func (mb *member) compare(s state.MemberSnapshot) error {
+	want := state.MemberSnapshot{
+		Roster: s.Roster, Ready: mb.view != none, MaxInFlight: int64(mb.limit), Full: mb.full(),
+		Score: s.Score, Share: s.Share,
+	}
+	if want.Ready {
+		want.Priority, want.Weight, want.Draining = uint32(mb.view), mb.weight, mb.weight == 0
+	}
+	if s != want || s.Share != mb.share || mb.seated != (s.Score > 0) {
+		return fmt.Errorf("it is %+v, want %+v with share %v, seated: %t", s, want, mb.share, mb.seated)
+	}
+	if !mb.seated || s.Score == mb.score() || mb.either && mb.adopt(s.Score) {
+		return nil
+	}
+	return fmt.Errorf("its score is %v, want %v", s.Score, mb.score())
+}
+
+// adopt takes up which of the weights that are near mb's was there first: it
+// gives the score that mb has.
+func (mb *member) adopt(score float64) bool {
+	for _, o := range mb.roster.seated(mb.view) {
+		for _, w := range []float64{o.taken, o.before, o.effective()} {
+			mb.taken = w
+			if mb.score() == score && math.Abs(mb.effective()-w) <= w/(1<<16) {
+				mb.either = false
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (m *Model) compareRoster(s state.RosterSnapshot) error {
+	for _, r := range m.rosters {
+		if fmt.Sprint(r.id) != s.Name {
+			continue
+		}
+		picks := 0
+		for _, v := range r.views {
+			picks += v.picks
+		}
+		got := [...]int{int(s.Waiting), int(s.Picks), int(s.Queued), int(s.Elsewhere), int(s.Penalties)}
+		if want := [...]int{len(r.line), picks, r.queued, r.elsewhere, r.penalties}; got != want {
+			return fmt.Errorf("roster %s: waiting, picks, queued, elsewhere, penalties are %v, want %v", s.Name, got, want)
+		}
+		return nil
+	}
+	return fmt.Errorf("roster %s is not known", s.Name)
+}

@@ -1,0 +1,184 @@
+package statetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// weights are those that scripts give: small ones, drain, shares in fixed point
+// that differ by a unit, and some that are just near each other or just not.
+var weights = []uint32{
+	1, 1, 1, 1, 2, 3, 5, 0,
+	1 << 30, 1<<30 + 1, 1<<30 - 1, 1<<30 + 1<<14, 715827882, 715827883,
+	2040102912, 2040102912 - 31129, 2040102912 + 31129, 2040102912 + 31130,
+}
+
+// limits are the caps that the lives of rosters choose from; 0 is none.
+var limits = [][]uint32{{0}, {0, 1, 3}, {1}, {1, 2}, {1, 2, 2, 3, 5}, {4, 20}}
+
+// penalties, starts and queues are the guards that scripts give.
+var (
+	penalties = []time.Duration{0, 15 * time.Millisecond, 50 * time.Millisecond, time.Second, 3 * time.Second}
+	starts    = []state.SlowStart{
+		{}, {},
+		{Window: time.Second, MinWeightPercent: 10, Aggression: 1}, // full from the start
+		{Window: 2560 * time.Millisecond, MinWeightPercent: 10, Aggression: 1},
+		{Window: 10 * time.Second, MinWeightPercent: 10, Aggression: 1},
+		{Window: 7 * time.Second, MinWeightPercent: 50, Aggression: 2},
+		{Window: 30 * time.Second, MinWeightPercent: 5, Aggression: 0.5},
+		{Window: 10 * time.Minute, MinWeightPercent: 30, Aggression: 1},
+	}
+	queues = []int{0, 1, 3, 100}
+)
+
+func (s *Script) guard(id int) error {
+	s.guarded(id, state.Guards{FailurePenalty: of(s, penalties), SlowStart: of(s, starts), MaxQueued: of(s, queues)})
+	return nil
+}
+
+func (s *Script) guarded(id int, g state.Guards) {
+	r := s.rosters[id]
+	g.Wake = r.wake
+	r.penalty = g.FailurePenalty
+	r.roster.Guard(g)
+	s.model.Guard(id, g)
+}
+
+// add lists some new addresses and makes them ready.
+func (s *Script) add(id int) error {
+	for _, addr := range s.join(id, 1+s.next(4)) {
+		s.set(id, addr, s.next(levels), of(s, weights))
+	}
+	return nil
+}
+
+// list lists an address that is not ready.
+func (s *Script) list(id int) error {
+	s.join(id, 1)
+	return nil
+}
+
+func (s *Script) join(id, k int) []string {
+	r := s.rosters[id]
+	var eps []state.Endpoint
+	var addrs []string
+	for range k {
+		addr := fmt.Sprintf("n%02d", s.next(r.addrs))
+		if r.members[addr] == nil && !slices.Contains(addrs, addr) {
+			addrs = append(addrs, addr)
+			eps = append(eps, state.Endpoint{Addrs: []string{addr}})
+		}
+	}
+	for i, m := range r.roster.Update(nil, eps) {
+		r.members[addrs[i]] = &scriptMember{Member: m, weight: 1}
+		s.model.Add(id, addrs[i])
+	}
+	s.model.Listed(id)
+	for _, addr := range addrs {
+		s.capped(id, addr, of(s, r.limits))
+	}
+	return addrs
+}
+
+func (s *Script) remove(id int) error {
+	r := s.rosters[id]
+	k := 1 + s.next(3)
+	if len(s.model.rosters[id].granted) > 0 {
+		k = 1 // what is revoked may go to one that leaves next
+	}
+	var leave []*state.Member
+	var addrs []string
+	for range k {
+		if addr := s.listed(id); addr != "" {
+			leave = append(leave, r.members[addr].Member)
+			addrs = append(addrs, addr)
+			delete(r.members, addr)
+		}
+	}
+	r.roster.Update(leave, nil)
+	for _, addr := range addrs {
+		s.model.Drop(id, addr)
+	}
+	return nil
+}
+
+func (s *Script) set(id int, addr string, view int, weight uint32) {
+	r := s.rosters[id]
+	m := r.members[addr]
+	m.view, m.weight, m.value = view, weight, &scriptValue{addr}
+	r.views[view].Set(m.Member, weight, m.value)
+	s.model.Set(id, view, addr, weight)
+}
+
+// change makes an address ready, maybe in the other view, maybe with another
+// weight.
+func (s *Script) change(id int) error {
+	if addr := s.listed(id); addr != "" {
+		m := s.rosters[id].members[addr]
+		view, weight := s.next(levels), of(s, weights)
+		if s.next(4) == 0 {
+			view, weight = m.view, m.weight // with another value alone
+		}
+		s.set(id, addr, view, weight)
+	}
+	return nil
+}
+
+func (s *Script) flap(id int) error {
+	addr := s.listed(id)
+	if addr == "" {
+		return nil
+	}
+	m := s.rosters[id].members[addr]
+	if s.model.rosters[id].members[addr].view == none {
+		s.set(id, addr, m.view, m.weight)
+		return nil
+	}
+	for _, v := range s.rosters[id].views { // the other one passes it over
+		v.Remove(m.Member)
+	}
+	s.model.Remove(id, addr)
+	return nil
+}
+
+// comeBack makes an address ready after a failure.
+func (s *Script) comeBack(id int) error {
+	if addr := s.listed(id); addr != "" {
+		m := s.rosters[id].members[addr]
+		m.StartSlowly()
+		s.model.StartSlowly(id, addr)
+		if s.next(4) > 0 {
+			s.set(id, addr, m.view, m.weight)
+		}
+	}
+	return nil
+}
+
+func (s *Script) cap(id int) error {
+	if addr := s.listed(id); addr != "" {
+		s.capped(id, addr, of(s, s.rosters[id].limits))
+	}
+	return nil
+}
+
+func (s *Script) capped(id int, addr string, limit uint32) {
+	s.rosters[id].members[addr].SetMaxInFlight(limit)
+	s.model.Cap(id, addr, limit)
+}
+
+// listed returns one of the addresses that a roster lists, "" without one.
+func (s *Script) listed(id int) string {
+	r := s.rosters[id]
+	if len(r.members) == 0 {
+		return ""
+	}
+	addrs := make([]string, 0, len(r.members))
+	for a := range r.members {
+		addrs = append(addrs, a)
+	}
+	slices.Sort(addrs)
+	return of(s, addrs)
+}
