@@ -70,6 +70,11 @@ var wrongConfigs = map[string]struct{ js, says string }{
 	"too long":    {`{"resourceKey":"` + strings.Repeat("k", 1025) + `"}`, `field resourceKey: value "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"… has 1025 bytes, want at most 1024`},
 	"not objects": {`["a"]`, `least_conn: configuration ["a"]: want a JSON object`},
 	"bare text":   {`"a"`, `least_conn: configuration "a": want a JSON object`},
+	"penalty":     {`{"failurePenalty":"61s"}`, `field failurePenalty: value "61s": want a duration from "0s" to "60s"`},
+	"cap":         {`{"maxInFlight":-1}`, `field maxInFlight: value -1: want a whole number from 0, no cap, to 2147483647`},
+	"on full":     {`{"onFull":"drop"}`, `field onFull: value "drop": want "queue" or "fail"`},
+	"queue":       {`{"maxQueued":0}`, `field maxQueued: value 0: want a whole number from 1 to 1000000`},
+	"slow start":  {`{"slowStart":{}}`, `field slowStart.window: value missing: want a duration, such as "30s"`},
 }
 
 func TestWrongDefaultConfigIsRefused(t *testing.T) {
@@ -132,6 +137,8 @@ func TestConfigRoundTrips(t *testing.T) {
 		"key":      {ResourceKey: "dns:///a"},
 		"any text": {ResourceKey: "\x00\"<é>\\ "},
 		"longest":  {ResourceKey: strings.Repeat("k", leastconnbalancer.MaxResourceKey)},
+		"lowest":   lowest,
+		"highest":  highest,
 	} {
 		t.Run(name, func(t *testing.T) {
 			js, err := json.Marshal(want)
@@ -164,6 +171,8 @@ func TestParseConfigAccepts(t *testing.T) {
 		`{"resourceKey":null}`:             {},
 		`{"resourceKey":""}`:               {},
 		`{"resourceKey":"a","unknown":[]}`: {ResourceKey: "a"},
+		`{"failurePenalty":null,"maxInFlight":null,"onFull":null,"maxQueued":null,"slowStart":null}`: {},
+		`{"slowStart":{"window":"0s","minWeightPercent":null,"aggression":null,"unknown":1}}`:        {SlowStart: &leastconnbalancer.SlowStart{}},
 	} {
 		got, err := parse(js)
 		require.NoError(t, err, "%q", js)
@@ -178,13 +187,23 @@ func FuzzParseConfig(f *testing.F) {
 	for _, wrong := range wrongConfigs {
 		f.Add(wrong.js)
 	}
+	for _, field := range wrongFields {
+		for _, value := range field.values {
+			f.Add(field.config(value))
+		}
+	}
+	for _, c := range []leastconnbalancer.Config{lowest, highest} {
+		js, err := json.Marshal(c)
+		require.NoError(f, err)
+		f.Add(string(js))
+	}
 	f.Fuzz(func(t *testing.T, js string) {
 		c, err := parse(js)
 		if err != nil {
 			require.ErrorContains(t, err, leastconnbalancer.Name)
 			return
 		}
-		require.LessOrEqual(t, len(c.ResourceKey), leastconnbalancer.MaxResourceKey)
+		inBounds(t, c)
 		again, err := json.Marshal(c)
 		require.NoError(t, err)
 		read, err := parse(string(again))

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	estats "google.golang.org/grpc/experimental/stats"
 	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/serviceconfig"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
@@ -37,11 +38,16 @@ func newFakeConn(t *testing.T) *fakeConn {
 	return c
 }
 
-// list gives the policy one-letter endpoints by level, the highest first.
+// list gives the policy one-letter endpoints by level, the highest first. The
+// config may be "", which is none.
 func (c *fakeConn) list(config string, levels ...string) {
 	c.t.Helper()
-	cfg, err := parse(config)
-	require.NoError(c.t, err)
+	var lb serviceconfig.LoadBalancingConfig
+	if config != "" {
+		cfg, err := parse(config)
+		require.NoError(c.t, err)
+		lb = &cfg
+	}
 	var eps []resolver.Endpoint
 	for level, names := range levels {
 		for _, name := range names {
@@ -51,7 +57,7 @@ func (c *fakeConn) list(config string, levels ...string) {
 	}
 	require.NoError(c.t, c.balancer.UpdateClientConnState(balancer.ClientConnState{
 		ResolverState:  resolver.State{Endpoints: eps},
-		BalancerConfig: &cfg,
+		BalancerConfig: lb,
 	}))
 	synctest.Wait()
 }

@@ -46,11 +46,14 @@ func (f fields) readCaps(c *Config) error {
 		return f.wrong("maxInFlight", allowed)
 	}
 	allowed = fmt.Sprintf("%q or %q", OnFullQueue, OnFullFail)
-	if err := f.read("onFull", &c.OnFull, allowed); err != nil {
+	var onFull *OnFull
+	if err := f.read("onFull", &onFull, allowed); err != nil {
 		return err
 	}
-	if c.OnFull != "" && c.OnFull != OnFullQueue && c.OnFull != OnFullFail {
-		return f.wrong("onFull", allowed)
+	if onFull != nil {
+		if c.OnFull = *onFull; c.OnFull != OnFullQueue && c.OnFull != OnFullFail {
+			return f.wrong("onFull", allowed)
+		}
 	}
 	allowed = fmt.Sprintf("a whole number from 1 to %d", maxMaxQueued)
 	if err := f.read("maxQueued", &c.MaxQueued, allowed); err != nil {

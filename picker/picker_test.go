@@ -35,15 +35,22 @@ func (c *child) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 
 // viewOf returns a view with a ready endpoint for each child.
 func viewOf(t testing.TB, children ...balancer.Picker) (*state.View, *state.Ledger) {
+	return viewWith(t, state.Guards{}, 0, children...)
+}
+
+// viewWith is viewOf with guards and a cap for each endpoint.
+func viewWith(t testing.TB, g state.Guards, limit uint32, children ...balancer.Picker) (*state.View, *state.Ledger) {
 	l := state.Open("")
 	r := l.NewRoster("test")
 	t.Cleanup(r.Close)
+	r.Guard(g)
 	v := r.NewView(0)
 	eps := make([]state.Endpoint, len(children))
 	for i := range eps {
 		eps[i].Addrs = []string{string(rune('a' + i))}
 	}
 	for i, m := range r.Update(nil, eps) {
+		m.SetMaxInFlight(limit)
 		v.Set(m, 1, children[i])
 	}
 	return v, l

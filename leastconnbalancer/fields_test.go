@@ -1,0 +1,156 @@
+package leastconnbalancer_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// lowest and highest have every field at its bounds.
+var (
+	lowest = leastconnbalancer.Config{
+		PriorityFailover: leastconnbalancer.NewDuration(0),
+		FailurePenalty:   leastconnbalancer.NewDuration(0),
+		MaxInFlight:      1,
+		OnFull:           leastconnbalancer.OnFullFail,
+		MaxQueued:        ptr[uint32](1),
+		SlowStart: &leastconnbalancer.SlowStart{
+			MinWeightPercent: ptr(math.SmallestNonzeroFloat64),
+			Aggression:       ptr(0.01),
+		},
+	}
+	highest = leastconnbalancer.Config{
+		PriorityFailover: leastconnbalancer.NewDuration(time.Hour),
+		FailurePenalty:   leastconnbalancer.NewDuration(time.Minute),
+		MaxInFlight:      1<<31 - 1,
+		OnFull:           leastconnbalancer.OnFullQueue,
+		MaxQueued:        ptr[uint32](1_000_000),
+		SlowStart: &leastconnbalancer.SlowStart{
+			Window:           leastconnbalancer.Duration(time.Hour),
+			MinWeightPercent: ptr(100.0),
+			Aggression:       ptr(100.0),
+		},
+	}
+)
+
+// inBounds checks what a config that was accepted may hold.
+func inBounds(t *testing.T, c leastconnbalancer.Config) {
+	t.Helper()
+	within := func(d *leastconnbalancer.Duration, most time.Duration) bool {
+		return d == nil || *d >= 0 && time.Duration(*d) <= most
+	}
+	require.LessOrEqual(t, len(c.ResourceKey), leastconnbalancer.MaxResourceKey)
+	require.True(t, within(c.PriorityFailover, time.Hour), "%v", c.PriorityFailover)
+	require.True(t, within(c.FailurePenalty, time.Minute), "%v", c.FailurePenalty)
+	require.LessOrEqual(t, c.MaxInFlight, uint32(1<<31-1))
+	require.Contains(t, []leastconnbalancer.OnFull{"", "queue", "fail"}, c.OnFull)
+	require.True(t, c.MaxQueued == nil || *c.MaxQueued >= 1 && *c.MaxQueued <= 1_000_000, "%v", c.MaxQueued)
+	if s := c.SlowStart; s != nil {
+		require.True(t, within(&s.Window, time.Hour), "%v", s.Window)
+		require.True(t, s.MinWeightPercent == nil || *s.MinWeightPercent > 0 && *s.MinWeightPercent <= 100, "%v", s.MinWeightPercent)
+		require.True(t, s.Aggression == nil || *s.Aggression >= 0.01 && *s.Aggression <= 100, "%v", s.Aggression)
+	}
+}
+
+// wrongField is a field, values that it does not take, and what it takes.
+type wrongField struct {
+	name    string
+	values  []string
+	allowed string
+}
+
+// config is one in which the field has the value.
+func (f wrongField) config(value string) string {
+	if within, name, nested := strings.Cut(f.name, "."); nested {
+		if name == "window" {
+			return `{"` + within + `":{"window":` + value + `}}`
+		}
+		return `{"` + within + `":{"window":"1s","` + name + `":` + value + `}}`
+	}
+	return `{"` + f.name + `":` + value + `}`
+}
+
+var wrongFields = []wrongField{
+	{"failurePenalty", []string{`1`, `true`, `{}`, `""`, `"1"`, `"soon"`, `"-1ns"`, `"60.000000001s"`, `"2m"`},
+		`a duration from "0s" to "60s", such as "1.5s"`},
+	{"maxInFlight", []string{`-1`, `0.5`, `"1"`, `true`, `[]`, `2147483648`, `4294967295`, `4294967296`, `1e100`},
+		`a whole number from 0, no cap, to 2147483647`},
+	{"onFull", []string{`1`, `{}`, `""`, `"Queue"`, `"FAIL"`, `"wait"`, `" fail"`}, `"queue" or "fail"`},
+	{"maxQueued", []string{`0`, `-1`, `1.5`, `"1"`, `{}`, `1000001`, `4294967295`, `4294967297`}, `a whole number from 1 to 1000000`},
+	{"slowStart", []string{`"30s"`, `30`, `true`, `[]`, `["window"]`}, `an object such as {"window": "30s"}`},
+	{"slowStart.window", []string{`30`, `"30"`, `""`, `{}`, `"-1s"`, `"3600.000000001s"`, `"61m"`},
+		`a duration from "0s" to "3600s", such as "1.5s"`},
+	{"slowStart.minWeightPercent", []string{`0`, `-1`, `-0.0`, `"10"`, `true`, `100.00000001`, `1e308`, `1e309`},
+		`a number above 0, at most 100`},
+	{"slowStart.aggression", []string{`0`, `-1`, `"1"`, `{}`, `0.009999999`, `100.000001`, `1e999`}, `a number from 0.01 to 100`},
+}
+
+// A value that a field does not take is refused by the text that tells all of
+// it.
+func TestWrongFieldIsRefused(t *testing.T) {
+	for _, field := range wrongFields {
+		for _, value := range field.values {
+			says := `least_conn: field ` + field.name + `: value ` + value + `: want ` + field.allowed
+			_, err := parse(field.config(value))
+			require.EqualError(t, err, says)
+			_, err = grpc.NewClient("passthrough:///unused",
+				grpc.WithTransportCredentials(insecure.NewCredentials()),
+				grpc.WithDefaultServiceConfig(selecting(field.config(value))))
+			require.ErrorContains(t, err, says)
+		}
+	}
+	for _, js := range []string{`{"slowStart":{}}`, `{"slowStart":{"window":null}}`, `{"slowStart":{"aggression":1}}`} {
+		_, err := parse(js)
+		require.EqualError(t, err, `least_conn: field slowStart.window: value missing: want a duration, such as "30s"`)
+	}
+}
+
+// A config that was made by a program is held to the same bounds.
+func TestWrongConfigOfAProgramIsRefused(t *testing.T) {
+	for says, c := range map[string]leastconnbalancer.Config{
+		`field failurePenalty: value "-1s"`:       {FailurePenalty: leastconnbalancer.NewDuration(-time.Second)},
+		`field maxInFlight: value 2147483648`:     {MaxInFlight: 1 << 31},
+		`field onFull: value "drop"`:              {OnFull: "drop"},
+		`field maxQueued: value 0`:                {MaxQueued: ptr[uint32](0)},
+		`field slowStart.window: value "3601s"`:   {SlowStart: &leastconnbalancer.SlowStart{Window: leastconnbalancer.Duration(3601 * time.Second)}},
+		`field slowStart.minWeightPercent: value`: {SlowStart: &leastconnbalancer.SlowStart{MinWeightPercent: ptr(0.0)}},
+		`field slowStart.aggression: value 101`:   {SlowStart: &leastconnbalancer.SlowStart{Aggression: ptr(101.0)}},
+	} {
+		_, err := grpc.NewClient("passthrough:///unused",
+			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(c.ServiceConfig()))
+		require.ErrorContains(t, err, says)
+	}
+}
+
+// What is not set is not written, so that parents hand on defaults as such.
+func TestFieldsAreWrittenAsGiven(t *testing.T) {
+	for want, c := range map[string]leastconnbalancer.Config{
+		`{}`:                            {},
+		`{"failurePenalty":"0s"}`:       {FailurePenalty: leastconnbalancer.NewDuration(0)},
+		`{"failurePenalty":"0.25s"}`:    {FailurePenalty: leastconnbalancer.NewDuration(250 * time.Millisecond)},
+		`{"maxInFlight":7}`:             {MaxInFlight: 7},
+		`{"onFull":"fail"}`:             {OnFull: leastconnbalancer.OnFullFail},
+		`{"onFull":"queue"}`:            {OnFull: leastconnbalancer.OnFullQueue},
+		`{"maxQueued":1}`:               {MaxQueued: ptr[uint32](1)},
+		`{"slowStart":{"window":"0s"}}`: {SlowStart: &leastconnbalancer.SlowStart{}},
+		`{"slowStart":{"window":"30s","minWeightPercent":12.5,"aggression":0.5}}`: {SlowStart: &leastconnbalancer.SlowStart{
+			Window: leastconnbalancer.Duration(30 * time.Second), MinWeightPercent: ptr(12.5), Aggression: ptr(0.5)}},
+	} {
+		got, err := json.Marshal(c)
+		require.NoError(t, err)
+		require.JSONEq(t, want, string(got))
+		read, err := parse(want)
+		require.NoError(t, err)
+		require.Equal(t, c, read)
+	}
+}

@@ -1,0 +1,247 @@
+package leastconnbalancer_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/balancer"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+)
+
+// logScript names the script that a test binary is to run for another one:
+// gRPC's logger is set up once for a process, from its environment.
+const logScript = "LEAST_CONN_LOG_SCRIPT"
+
+// logScripts say what to do, each in a process of its own. Their phases are set
+// apart by what they call phase with.
+var logScripts = map[string]func(l *lab, phase func(string)){
+	"changes":  logChanges,
+	"empty":    logEmpty,
+	"draining": logDraining,
+	"resolver": logResolver,
+}
+
+// TestRunLogScript is what the other process runs.
+func TestRunLogScript(t *testing.T) {
+	if script := logScripts[os.Getenv(logScript)]; script != nil {
+		script(newLab(t), func(name string) { fmt.Fprintln(os.Stderr, "PHASE "+name) })
+	}
+}
+
+// logged runs a script with gRPC's environment variables and returns what the
+// policy has logged, by phase, without time and target.
+func logged(t *testing.T, script string, environment ...string) map[string][]string {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestRunLogScript$")
+	cmd.Env = append(os.Environ(), append(environment, logScript+"="+script)...)
+	var out, logs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &logs
+	require.NoError(t, cmd.Run(), "%s\n%s", out.String(), logs.String())
+	phase, lines := "", map[string][]string{}
+	for line := range strings.Lines(logs.String()) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "PHASE "); ok {
+			phase = name
+			lines[phase] = nil
+			continue
+		}
+		severity, text, ok := strings.Cut(line, ": [least_conn] ")
+		if !ok {
+			continue
+		}
+		severity = severity[strings.LastIndex(severity, " ")+1:]
+		text, ok = strings.CutPrefix(text, "[leastconntest:///logs] ")
+		require.True(t, ok, "the target is named: %s", line)
+		lines[phase] = append(lines[phase], severity+" "+text)
+	}
+	return lines
+}
+
+// Environment variables of gRPC's logger.
+var (
+	asDefault = []string{"GRPC_GO_LOG_SEVERITY_LEVEL=", "GRPC_GO_LOG_VERBOSITY_LEVEL="}
+	atInfo    = []string{"GRPC_GO_LOG_SEVERITY_LEVEL=info", "GRPC_GO_LOG_VERBOSITY_LEVEL="}
+	inDetail  = []string{"GRPC_GO_LOG_SEVERITY_LEVEL=info", "GRPC_GO_LOG_VERBOSITY_LEVEL=2"}
+)
+
+func logChanges(l *lab, phase func(string)) {
+	ns := l.nodes("a", "b", "c")
+	phase("dial")
+	c := l.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns[:2]...)
+	phase("calls")
+	c.calls(1000)
+	phase("same list")
+	c.update(ns[:2]...)
+	phase("scale-out")
+	c.update(ns...)
+	phase("replaced")
+	c.update(ns[1:]...)
+	phase("reconnected")
+	conns := ns[1].Conns()
+	ns[1].GoAway()
+	l.wait("another connection", func() bool { return ns[1].Conns() > conns })
+	c.waitReady(ns[1])
+	phase("weights")
+	require.NoError(l, c.UpdateState(weighings[0].state(ns[1:], 2, 3)))
+	phase("configuration")
+	c.reconfigure(leastconnbalancer.Config{ResourceKey: "other\nkey", MaxInFlight: 7}, ns[1:]...)
+	c.reconfigure(leastconnbalancer.Config{ResourceKey: "other\nkey", MaxInFlight: 7}, ns[1:]...)
+	phase("refused")
+	wrong := leastconntest.Endpoints(ns...)
+	wrong[0] = weighings[0].set(wrong[0], 1<<31+1)
+	require.ErrorIs(l, c.Update(wrong...), balancer.ErrBadResolverState)
+	phase("close")
+	require.NoError(l, c.Close())
+}
+
+func TestD91LogsOneLineForEachChange(t *testing.T) {
+	require.Equal(t, map[string][]string{
+		"dial": {
+			`INFO resource key "leastconntest:///logs", configuration {}`,
+			`INFO 2 endpoints: 2 joined, 0 left, 0 changed`,
+		},
+		"calls":       nil,
+		"same list":   nil,
+		"scale-out":   {`INFO 3 endpoints: 1 joined, 0 left, 0 changed`},
+		"replaced":    {`INFO 2 endpoints: 0 joined, 1 left, 0 changed`},
+		"reconnected": nil,
+		"weights":     {`INFO 2 endpoints: 0 joined, 0 left, 2 changed`},
+		"configuration": {
+			`INFO resource key "other\nkey", configuration {"resourceKey":"other\nkey","maxInFlight":7}`,
+			`INFO 2 endpoints: 0 joined, 0 left, 2 changed`, // without weights
+		},
+		"refused": nil, // gRPC logs it
+		"close":   nil,
+	}, logged(t, "changes", inDetail...))
+	for phase, lines := range logged(t, "changes", atInfo...) {
+		require.Empty(t, lines, phase)
+	}
+}
+
+// failFast makes n RPCs that fail.
+func (c *channel) failFast(n int) {
+	c.lab.Helper()
+	for range n {
+		_, err := c.Unary(c.lab.ctx)
+		require.Error(c.lab, err)
+	}
+}
+
+func logEmpty(l *lab, phase func(string)) {
+	ns := l.nodes("a", "b")
+	c := l.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns...)
+	for _, name := range []string{"first", "second"} {
+		phase(name)
+		for range 10 {
+			require.ErrorIs(l, c.Update(), balancer.ErrBadResolverState)
+		}
+		c.failFast(100)
+		phase("after " + name)
+		c.update(ns...)
+		c.calls(10)
+	}
+	phase("before any list")
+	other := l.unused(leastconntest.ChannelConfig{Target: "logs"})
+	other.Connect()
+	require.ErrorIs(l, other.Update(), balancer.ErrBadResolverState)
+	other.failFast(10)
+}
+
+func logDraining(l *lab, phase func(string)) {
+	ns := l.nodes("a", "b", "c")
+	c := l.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns...)
+	for _, name := range []string{"first", "second"} {
+		phase(name)
+		require.NoError(l, c.UpdateState(weighings[0].state(ns, 0, 0, 0)))
+		require.NoError(l, c.UpdateState(weighings[0].state(ns, 0, 0, 0)))
+		c.failFast(100)
+		require.NoError(l, c.UpdateState(weighings[0].state(ns[:2], 0, 0)))
+		require.NoError(l, c.UpdateState(weighings[0].state(ns, 0, 0, 0)))
+		c.waitReady(ns...)
+		c.failFast(10)
+		phase("after " + name)
+		require.NoError(l, c.UpdateState(weighings[0].state(ns, 1, 1, 1)))
+		c.calls(10)
+	}
+}
+
+// told has the resolver report an error and waits until RPCs fail with it.
+func (c *channel) told(err error) {
+	c.lab.Helper()
+	c.ReportError(err)
+	c.lab.wait("RPCs fail with "+err.Error(), func() bool { return strings.Contains(c.unavailable().Error(), err.Error()) })
+}
+
+func logResolver(l *lab, phase func(string)) {
+	ns := l.nodes("a")
+	c := l.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns...)
+	phase("errors with a list")
+	c.ReportError(errors.New("no such host"))
+	c.calls(10)
+	phase("empty")
+	require.ErrorIs(l, c.Update(), balancer.ErrBadResolverState)
+	phase("errors")
+	for port := range 20 {
+		c.told(fmt.Errorf("lookup api on 10.0.0.53:53: read udp 10.0.0.1:%d: i/o timeout", 40000+port))
+	}
+	phase("others in turn")
+	for range 10 {
+		require.ErrorIs(l, c.Update(), balancer.ErrBadResolverState)
+		c.told(errors.New("no such host"))
+	}
+	phase("list")
+	c.update(ns...)
+	c.calls(10)
+	phase("never the same")
+	require.ErrorIs(l, c.Update(), balancer.ErrBadResolverState)
+	for range 1000 {
+		c.ReportError(errors.New(strings.Repeat("x", 100) + rand.Text()))
+	}
+	c.told(errors.New("the last one"))
+}
+
+// A cause is told once, however many RPCs fail and updates say the same, and
+// again when it is back after RPCs could be sent.
+func TestD91WarnsOncePerCause(t *testing.T) {
+	empty := []string{`WARNING RPCs fail: name resolver produced zero addresses`}
+	draining := []string{`WARNING RPCs fail: least_conn: all 3 endpoints are draining (weight 0)`}
+	for script, want := range map[string]map[string][]string{
+		"empty": {
+			"first": empty, "after first": nil, "second": empty, "after second": nil, "before any list": empty,
+		},
+		"draining": {
+			"first": draining, "after first": nil, "second": draining, "after second": nil,
+		},
+		"resolver": {
+			"errors with a list": nil,
+			"empty":              empty,
+			"errors":             {`WARNING RPCs fail: name resolver error: lookup api on 10.0.0.53:53: read udp 10.0.0.1:40000: i/o timeout`},
+			"others in turn":     {`WARNING RPCs fail: name resolver error: no such host`},
+			"list":               nil,
+			"never the same":     nil,
+		},
+	} {
+		t.Run(script, func(t *testing.T) {
+			got := logged(t, script, atInfo...)
+			if last := got["never the same"]; last != nil {
+				require.Less(t, len(last), 50, "of 1,000 that are all different")
+				require.Greater(t, len(last), 10)
+				got["never the same"] = nil
+			}
+			require.Equal(t, want, got)
+		})
+	}
+	for phase, lines := range logged(t, "draining", asDefault...) {
+		require.Empty(t, lines, phase)
+	}
+}

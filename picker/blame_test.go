@@ -1,0 +1,103 @@
+package picker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/leastconn/grpc-leastconn/picker"
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// endings are ends of attempts, and whether they blame the node.
+func endings() map[string]struct {
+	info   balancer.DoneInfo
+	blames bool
+} {
+	type ending = struct {
+		info   balancer.DoneInfo
+		blames bool
+	}
+	ends := map[string]ending{
+		"success":             {balancer.DoneInfo{BytesSent: true, BytesReceived: true}, false},
+		"hidden error":        {balancer.DoneInfo{BytesSent: true}, false},
+		"zero":                {balancer.DoneInfo{}, false},
+		"no status":           {sent(errors.New("broken")), true},
+		"wrapped status":      {sent(fmt.Errorf("call: %w", status.Error(codes.DataLoss, ""))), true},
+		"cancel":              {sent(context.Canceled), false},
+		"wrapped deadline":    {sent(fmt.Errorf("call: %w", context.DeadlineExceeded)), false},
+		"not sent":            {balancer.DoneInfo{Err: status.Error(codes.Unavailable, "")}, false},
+		"not sent, no status": {balancer.DoneInfo{Err: errors.New("no stream")}, false},
+	}
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		switch code {
+		case codes.Unavailable, codes.Internal, codes.Unknown, codes.DataLoss, codes.ResourceExhausted:
+			ends[code.String()] = ending{sent(status.Error(code, "")), true}
+		default:
+			ends[code.String()] = ending{sent(status.Error(code, "")), false}
+		}
+	}
+	return ends
+}
+
+// sent is the end of an attempt that reached a server.
+func sent(err error) balancer.DoneInfo { return balancer.DoneInfo{Err: err, BytesSent: true} }
+
+// An end that blames the node leaves a penalty there, whether the child wants to
+// hear of it or not; any end gives the lease back.
+func TestEndsThatBlameTheNode(t *testing.T) {
+	var heard []balancer.DoneInfo
+	for name, c := range map[string]*child{
+		"child without a Done": {},
+		"child with a Done":    {res: balancer.PickResult{Done: func(info balancer.DoneInfo) { heard = append(heard, info) }}},
+	} {
+		for end, want := range endings() {
+			t.Run(name+", "+end, func(t *testing.T) {
+				v, l := viewWith(t, state.Guards{FailurePenalty: time.Hour}, 0, c, c)
+				res, err := picker.New(v).Pick(balancer.PickInfo{Ctx: t.Context()})
+				require.NoError(t, err)
+				heard = nil
+				res.Done(want.info)
+				res.Done(want.info)
+				penalty := int64(0)
+				for _, n := range l.Snapshot().Nodes {
+					penalty += n.Penalty
+				}
+				require.Equal(t, want.blames, penalty == 1, "penalty %d", penalty)
+				require.Zero(t, l.Snapshot().InFlight)
+				require.NoError(t, l.Check())
+				if c.res.Done != nil {
+					require.Equal(t, []balancer.DoneInfo{want.info}, heard)
+				}
+			})
+		}
+	}
+}
+
+// A node that fails at once is chosen as if its RPCs lasted.
+func TestBlamedNodeIsPassedOver(t *testing.T) {
+	bad, good := &child{res: balancer.PickResult{SubConn: &subConn{}}}, &child{res: balancer.PickResult{SubConn: &subConn{}}}
+	v, _ := viewWith(t, state.Guards{FailurePenalty: time.Hour}, 0, bad, good)
+	p := picker.New(v)
+	failed := 0
+	for range 10 { // of which each stays in flight, in truth or as a penalty
+		ctx, cancel := context.WithCancel(t.Context())
+		res, err := p.Pick(balancer.PickInfo{Ctx: ctx})
+		require.NoError(t, err)
+		if res.SubConn == bad.res.SubConn {
+			failed++
+			res.Done(sent(status.Error(codes.Unavailable, "at once")))
+		} else {
+			t.Cleanup(func() { res.Done(balancer.DoneInfo{}) })
+		}
+		cancel()
+	}
+	require.Equal(t, 5, failed)
+}
