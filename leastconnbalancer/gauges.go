@@ -15,7 +15,7 @@ func recordGauges(to stats.AsyncMetricsRecorder, s state.Snapshot, target, local
 	oldest := 0.0
 	for _, n := range s.Nodes {
 		byState[n.State]++
-		byAddress[n.Addresses[0]] += n.InFlight
+		byAddress[n.Address()] += n.InFlight
 		oldest = max(oldest, n.OldestSeconds)
 	}
 	for address, n := range byAddress {

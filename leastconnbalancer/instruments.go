@@ -1,6 +1,11 @@
 package leastconnbalancer
 
-import "google.golang.org/grpc/experimental/stats"
+import (
+	"google.golang.org/grpc/experimental/stats"
+	grpcstats "google.golang.org/grpc/stats"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
 
 // Labels of the policy's metrics, besides grpc.target.
 const (
@@ -15,7 +20,7 @@ const (
 var (
 	picksCount          = counter("picks", "{pick}", "RPC attempts that were given an endpoint")
 	picksQueuedCount    = counter("picks_queued", "{rpc}", "RPCs that had to wait because all endpoints were at their maxInFlight")
-	picksElsewhereCount = counter("picks_elsewhere", "{pick}", "later attempts of an RPC that went to an endpoint it had not tried")
+	picksElsewhereCount = counter("picks_elsewhere", "{pick}", "retries that were sent to another endpoint than the attempts before; an RPC that has tried all endpoints starts over")
 	penaltiesCount      = counter("penalties", "{penalty}", "attempts that failed soon after their start and weigh on their endpoint for failurePenalty")
 	doubleReleasesCount = counter("double_releases", "{release}", "ends of an RPC attempt that were reported twice; a bug of gRPC or of a policy above this one, without effect on the counts")
 )
@@ -31,6 +36,38 @@ var (
 		"most minus fewest RPCs in flight over the ready endpoints of the first usable priority level, each divided by its weight relative to their mean", labelLocality)
 	oldestGauge = gauge("oldest_in_flight_age", "s", "age of the oldest RPC attempt in flight", labelLocality)
 )
+
+// Metrics returns the names of the policy's metrics, which are off until a stats
+// handler is told them:
+//
+//	opentelemetry.MetricsOptions{Metrics: opentelemetry.DefaultMetrics().Join(leastconnbalancer.Metrics()), …}
+//
+// The optional label "grpc.lb.least_conn.endpoint" splits the gauge of RPCs in
+// flight by endpoint. Gauges are of all that the process has in flight under a
+// resource key; channels that share one report the same, so take the maximum,
+// never a sum.
+func Metrics() *grpcstats.MetricSet {
+	var names []string
+	for _, c := range counts {
+		names = append(names, c.handle.Descriptor().Name)
+	}
+	for _, g := range gauges {
+		names = append(names, g.Descriptor().Name)
+	}
+	return grpcstats.NewMetricSet(names...)
+}
+
+// counts are all counters, with what each of them shows.
+var counts = []struct {
+	handle *stats.Int64CountHandle
+	of     func(state.Counters) uint64
+}{
+	{picksCount, func(c state.Counters) uint64 { return c.Picks }},
+	{picksQueuedCount, func(c state.Counters) uint64 { return c.Queued }},
+	{picksElsewhereCount, func(c state.Counters) uint64 { return c.Elsewhere }},
+	{penaltiesCount, func(c state.Counters) uint64 { return c.Penalties }},
+	{doubleReleasesCount, func(c state.Counters) uint64 { return c.DoubleReleases }},
+}
 
 // gauges are all of them, for registration.
 var gauges = []stats.AsyncMetric{inFlightGauge, endpointsGauge, queueLengthGauge, imbalanceGauge, oldestGauge}

@@ -3,6 +3,8 @@ package leastconnbalancer
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"google.golang.org/grpc/grpclog"
 )
@@ -36,11 +38,23 @@ func (b *leastConn) logList(joined, left, changed int) {
 	}
 }
 
-// warnOnce says why RPCs fail, once until they can be sent again. Caller holds
+// maxWarned bounds what is remembered of warnings, and so how many there are
+// while RPCs fail: some resolvers never say the same twice.
+const maxWarned = 4096
+
+// warnOnce says why RPCs fail, once for each cause until they can be sent again.
+// Texts that differ in numbers alone, such as ports, have one cause. Caller holds
 // mu.
 func (b *leastConn) warnOnce(cause error) {
-	if text := cause.Error(); text != b.warned {
-		b.warned = text
+	text := cause.Error()
+	kind := "\n" + strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, text) + "\n"
+	if len(b.warned) < maxWarned && !strings.Contains(b.warned, kind) {
+		b.warned += kind
 		logger.Warningf("[%s] RPCs fail: %s", b.target, text)
 	}
 }

@@ -35,7 +35,9 @@ type meter struct {
 
 func newMeter(recorder stats.MetricsRecorder, target string) *meter {
 	m := &meter{recorder: recorder, target: target}
+	m.mu.Lock() // it may be due before there is a list
 	m.timer = time.AfterFunc(flushPeriod, m.due)
+	m.mu.Unlock()
 	m.stop = recorder.RegisterAsyncReporter(stats.AsyncMetricReporterFunc(m.report), gauges...)
 	return m
 }
@@ -54,38 +56,27 @@ func (m *meter) watch(r *state.Roster, locality string) {
 	m.record(grown, was)
 }
 
-// grown returns by how much the counters have grown since it was last called.
-// Caller holds mu.
-func (m *meter) grown() state.Counters {
+// grown returns by how much the counters have grown since it was last called, in
+// the order of counts. Caller holds mu.
+func (m *meter) grown() []uint64 {
 	r := m.roster.Value()
 	if r == nil {
-		return state.Counters{}
+		return nil
 	}
-	now, before := r.Counters(), m.recorded
+	now := r.Counters()
+	by := make([]uint64, len(counts))
+	for i, c := range counts {
+		by[i] = c.of(now) - c.of(m.recorded)
+	}
 	m.recorded = now
-	return state.Counters{
-		Picks:          now.Picks - before.Picks,
-		Queued:         now.Queued - before.Queued,
-		Elsewhere:      now.Elsewhere - before.Elsewhere,
-		Penalties:      now.Penalties - before.Penalties,
-		DoubleReleases: now.DoubleReleases - before.DoubleReleases,
-	}
+	return by
 }
 
-func (m *meter) record(grown state.Counters, locality string) {
-	for _, c := range []struct {
-		handle *stats.Int64CountHandle
-		by     uint64
-	}{
-		{picksCount, grown.Picks},
-		{picksQueuedCount, grown.Queued},
-		{picksElsewhereCount, grown.Elsewhere},
-		{penaltiesCount, grown.Penalties},
-		{doubleReleasesCount, grown.DoubleReleases},
-	} {
-		if c.by > 0 {
-			c.handle.Record(m.recorder, int64(c.by), m.target, locality)
-		}
+// record records growth, and that there was none: a counter is seen at 0 before
+// it counts, so that nothing is missed of what it counts first.
+func (m *meter) record(grown []uint64, locality string) {
+	for i, by := range grown {
+		counts[i].handle.Record(m.recorder, int64(by), m.target, locality)
 	}
 }
 
@@ -96,7 +87,7 @@ func (m *meter) due() {
 		m.mu.Unlock()
 		return
 	}
-	var grown state.Counters
+	var grown []uint64
 	if !m.collected {
 		grown = m.grown()
 	}
@@ -130,12 +121,12 @@ func (m *meter) close() {
 	m.mu.Lock()
 	was := m.closed
 	m.closed = true
-	grown, locality := m.grown(), m.locality
+	grown, locality, timer := m.grown(), m.locality, m.timer
 	m.mu.Unlock()
 	if was {
 		return
 	}
-	m.timer.Stop()
+	timer.Stop()
 	m.stop()
 	m.record(grown, locality)
 }

@@ -27,21 +27,25 @@ const (
 	maxTop     = 100_000
 )
 
-//go:embed page.html page.css page.js
+//go:embed page.html page.css page.js page.svg
 var files embed.FS
 
 // assets are what the page loads, by the value of the query's "asset".
-var assets = map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8"}
+var assets = map[string]string{
+	"page.css": "text/css; charset=utf-8",
+	"page.js":  "text/javascript; charset=utf-8",
+	"page.svg": "image/svg+xml",
+}
 
 // policy lets the page load what this handler serves and nothing else.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; " +
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // Handler returns the handler. It works under any path, answers GET and HEAD,
 // and is safe for concurrent use. It holds no load state. The query may have
 //
 //   - format: html, text or json; by default html for those who accept it, else
-//     text;
+//     json for those who accept that, else text;
 //   - key: only services whose resource key contains it;
 //   - q: only endpoints whose address or id contains it;
 //   - top: how many endpoints of each service, the most loaded first: 1 to
@@ -53,6 +57,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Vary", "Accept")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -70,7 +75,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	body, err := q.render(state.Snapshots())
+	body, err := q.render(q.services(state.Snapshots()))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -82,7 +87,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 func serveAsset(w http.ResponseWriter, name string) {
 	contentType, ok := assets[name]
 	if !ok {
-		http.Error(w, fmt.Sprintf("asset %q: want page.css or page.js", name), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("asset %q: want page.css, page.js or page.svg", name), http.StatusNotFound)
 		return
 	}
 	body, _ := files.ReadFile(name) // embedded
@@ -105,10 +110,7 @@ type query struct {
 func parseQuery(values url.Values, accept string) (query, error) {
 	q := query{format: values.Get("format"), key: values.Get("key"), text: values.Get("q"), top: defaultTop}
 	if q.format == "" {
-		q.format = "text"
-		if strings.Contains(accept, "text/html") {
-			q.format = "html"
-		}
+		q.format = accepted(accept)
 	}
 	if _, ok := contentTypes[q.format]; !ok {
 		return q, fmt.Errorf("format %q: want html, text or json", q.format)
@@ -121,6 +123,17 @@ func parseQuery(values url.Values, accept string) (query, error) {
 		q.top = n
 	}
 	return q, nil
+}
+
+// accepted returns the format for an Accept header.
+func accepted(accept string) string {
+	switch {
+	case strings.Contains(accept, "text/html"):
+		return "html"
+	case strings.Contains(accept, "application/json"):
+		return "json"
+	}
+	return "text"
 }
 
 func (q query) render(all []state.Snapshot) ([]byte, error) {

@@ -1,6 +1,7 @@
 package debugpage
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -24,7 +25,7 @@ func writeText(w io.Writer, v view) {
 			states = append(states, fmt.Sprint(c.Count, " ", c.State))
 		}
 		fmt.Fprintf(w, "\n%s: %d in flight, %d waiting, spread %s; endpoints: %s\n\n",
-			name, s.InFlight, s.Waiting, s.Spread, strings.Join(states, ", "))
+			name, s.InFlight, s.Waiting, s.Spread, cmp.Or(strings.Join(states, ", "), "none"))
 		writeRows(w, s)
 		writeRosters(w, s)
 	}
@@ -32,10 +33,10 @@ func writeText(w io.Writer, v view) {
 
 func writeRows(w io.Writer, s service) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "endpoint\tstate\tin flight\tpenalty\tweight\tcap\tramp\tpriority\toldest\t")
+	fmt.Fprintln(t, "endpoint\tstate\tin flight\tpenalty\tweight\tcap\tramp\tpriority\toldest\tpicks\t")
 	for _, r := range s.Rows {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t\n", plain(r.Name), r.State, r.InFlight, r.Penalty,
-			dash(r.Weight), dash(r.Cap), dash(r.Ramping), dash(r.Priority), dash(r.Oldest))
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", plain(r.Name), r.State, r.InFlight, r.Penalty,
+			dash(r.Weight), dash(r.Cap), dash(r.Ramping), dash(r.Priority), dash(r.Oldest), r.Picks)
 	}
 	t.Flush()
 	if s.More > 0 {
@@ -47,7 +48,7 @@ func writeRosters(w io.Writer, s service) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\nchannel\tpicks\twaiting\thad to wait\tretried elsewhere\tpenalties\tdouble releases\t")
 	for _, r := range s.Rosters {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", plain(r.Name), r.Picks, r.Waiting, r.Queued, r.Elsewhere, r.Penalties, r.DoubleReleases)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", dash(plain(r.Name)), r.Picks, r.Waiting, r.Queued, r.Elsewhere, r.Penalties, r.DoubleReleases)
 	}
 	t.Flush()
 }

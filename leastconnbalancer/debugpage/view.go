@@ -3,6 +3,7 @@ package debugpage
 import (
 	"cmp"
 	"html/template"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,38 +64,40 @@ type row struct {
 	Ramping  string // the share of its weight, while it starts slowly
 	Priority string
 	Oldest   string
+	Picks    uint64
 	Level    float64 // in flight over weight
 	Bar      int     // of 1000, what is in flight over weight
 	Fine     int     // of 1000, the penalty over weight, after it
 	Fair     int     // of 1000, where it would be if all were level
 }
 
-// filter returns the services and endpoints that the query asks for.
+// services returns those that the query asks for. A ledger that nobody has any
+// more is left out: it only waits to be collected.
+func (q query) services(all []state.Snapshot) []state.Snapshot {
+	return slices.DeleteFunc(all, func(s state.Snapshot) bool {
+		return len(s.Nodes)+len(s.Rosters) == 0 || !strings.Contains(s.ResourceKey, q.key)
+	})
+}
+
+// filter drops the endpoints that the query does not ask for.
 func (q query) filter(all []state.Snapshot) []state.Snapshot {
-	services := []state.Snapshot{}
+	services := []state.Snapshot{} // in JSON, none is []
 	for _, s := range all {
-		if !strings.Contains(s.ResourceKey, q.key) {
-			continue
-		}
-		if q.text != "" {
-			s.Nodes = slices.DeleteFunc(s.Nodes, func(n state.NodeSnapshot) bool { return !q.fits(n) })
-		}
+		s.Nodes = slices.DeleteFunc(s.Nodes, func(n state.NodeSnapshot) bool { return !q.fits(n) })
 		services = append(services, s)
 	}
 	return services
 }
 
 func (q query) fits(n state.NodeSnapshot) bool {
-	return strings.Contains(n.ID, q.text) ||
+	return q.text == "" || strings.Contains(n.ID, q.text) ||
 		slices.ContainsFunc(n.Addresses, func(a string) bool { return strings.Contains(a, q.text) })
 }
 
 func (q query) view(all []state.Snapshot) view {
 	v := view{Process: thisProcess, Key: q.key, Text: q.text, Top: q.top}
 	for _, s := range all {
-		if strings.Contains(s.ResourceKey, q.key) {
-			v.Services = append(v.Services, q.service(s))
-		}
+		v.Services = append(v.Services, q.service(s))
 	}
 	return v
 }
@@ -102,10 +105,7 @@ func (q query) view(all []state.Snapshot) view {
 func (q query) service(s state.Snapshot) service {
 	v := service{
 		Key: s.ResourceKey, InFlight: s.InFlight, Waiting: s.Waiting, Rosters: s.Rosters,
-		Spread: strconv.FormatFloat(s.Imbalance, 'f', -1, 64),
-	}
-	if i := strings.Index(v.Spread, "."); i >= 0 {
-		v.Spread = strconv.FormatFloat(s.Imbalance, 'f', 1, 64)
+		Spread: strconv.FormatFloat(math.Round(s.Imbalance*10)/10, 'f', -1, 64),
 	}
 	counts := map[state.NodeState]int{}
 	scale := scaleOf(s.Nodes)
@@ -133,42 +133,48 @@ func (q query) service(s state.Snapshot) service {
 
 // scale makes bars of one service comparable.
 type scale struct {
-	most float64 // highest load over weight
-	fair float64 // what all that may be chosen would have, were they level
+	mean float64 // weight of those that may be chosen; 1 without one
+	fair float64 // what they would have in flight over weight, were they level
+	most float64 // highest load over weight of all
 }
 
 func scaleOf(nodes []state.NodeSnapshot) scale {
-	var s scale
-	var inFlight, weights float64
+	s := scale{mean: 1}
+	var inFlight, weights, takers float64
 	for _, n := range nodes {
-		w := weightOf(n)
-		s.most = max(s.most, float64(n.InFlight+n.Penalty)/w)
-		if _, takes := n.Taking(); takes {
+		if m, ok := n.Taking(); ok {
 			inFlight += float64(n.InFlight)
-			weights += w
+			weights += float64(m.Weight)
+			takers++
 		}
 	}
-	if weights > 0 {
-		s.fair = inFlight / weights
+	if takers > 0 {
+		s.mean, s.fair = weights/takers, inFlight/weights
+	}
+	for _, n := range nodes {
+		s.most = max(s.most, s.over(n, n.InFlight+n.Penalty))
 	}
 	return s
 }
 
-// weightOf returns the weight to draw n by.
-func weightOf(n state.NodeSnapshot) float64 {
+// over returns a load over n's weight. One that may not be chosen is drawn as if
+// it had the mean weight.
+func (s scale) over(n state.NodeSnapshot, load int64) float64 {
 	if m, ok := n.Taking(); ok {
-		return float64(m.Weight)
+		return float64(load) / float64(m.Weight)
 	}
-	return 1
+	return float64(load) / s.mean
 }
 
 func (s scale) row(n state.NodeSnapshot) row {
 	r := row{
-		Name: n.Addresses[0], Others: strings.Join(n.Addresses[1:], ", "), State: n.State,
-		InFlight: n.InFlight, Penalty: n.Penalty, Level: float64(n.InFlight) / weightOf(n),
+		Name: n.Address(), State: n.State, InFlight: n.InFlight, Penalty: n.Penalty, Picks: n.Picks,
+		Level: s.over(n, n.InFlight),
 	}
-	if n.ID != "" {
-		r.Name, r.Others = n.ID, strings.Join(n.Addresses, ", ")
+	if others := n.Addresses; n.ID != "" {
+		r.Name, r.Others = n.ID, strings.Join(others, ", ")
+	} else if len(others) > 1 {
+		r.Others = strings.Join(others[1:], ", ")
 	}
 	if m, ok := n.Taking(); ok {
 		r.Weight, r.Priority, r.Full = strconv.Itoa(int(m.Weight)), strconv.Itoa(int(m.Priority)), m.Full
@@ -183,7 +189,7 @@ func (s scale) row(n state.NodeSnapshot) row {
 	if n.InFlight > 0 {
 		r.Oldest = (time.Duration(n.OldestSeconds) * time.Second).String()
 	}
-	r.Bar, r.Fine = s.part(r.Level), s.part(float64(n.Penalty)/weightOf(n))
+	r.Bar, r.Fine = s.part(r.Level), s.part(s.over(n, n.Penalty))
 	return r
 }
 
