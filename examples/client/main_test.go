@@ -10,7 +10,10 @@ import (
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
+	"github.com/leastconn/grpc-leastconn/state/statetest"
 )
+
+func TestMain(m *testing.M) { statetest.Main(m) }
 
 // Judged by the rule for least_conn, round_robin fails where its rotation does not happen to level the load.
 func TestCompareFindsMisplacedSessions(t *testing.T) {
@@ -61,12 +64,4 @@ func TestTargetServers(t *testing.T) {
 	nodes[2].Stop()
 	_, err = openSite(t.Context(), target, 0)
 	assert.ErrorContains(t, err, nodes[2].Addr())
-}
-
-func TestFlagsAreChecked(t *testing.T) {
-	for _, args := range [][]string{{"-max-age", "5s"}, {"-max-age", "-5s", "-target", "x"}, {"surplus"}} {
-		status, err := run(t.Context(), args, &bytes.Buffer{})
-		assert.Equal(t, exitFailed, status, args)
-		assert.Error(t, err, args)
-	}
 }

@@ -1,57 +1,71 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
-
-	"github.com/leastconn/grpc-leastconn/state"
 )
 
 // framePeriod is how often the table is drawn.
 const framePeriod = 250 * time.Millisecond
 
-// barWidth is the longest bar, in characters.
-const barWidth = 30
+// Control sequences that terminals understand. A line that is too long is cut, not wrapped, so that a frame has as many
+// lines as it should.
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // alternate screen, no cursor, no wrapping
+	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+	home        = "\x1b[H"
+	restOfLine  = "\x1b[K"
+	restBelow   = "\x1b[J"
+)
 
-// draw draws the load of the process as it is now. On a terminal it replaces what it has drawn before.
-func draw(out io.Writer, l *live) {
-	var buf bytes.Buffer
-	fmt.Fprintf(&buf, "least_conn in this process, %s\n\n", time.Since(l.begun).Round(time.Second))
-	for _, s := range state.Snapshots() {
-		drawService(&buf, s)
-	}
-	fmt.Fprintf(&buf, "sessions by server: %s\n%s\n", l.sessions(), l.last)
-	frame := buf.String()
-	if terminal(out) {
-		// Home, each line cleared to its end, and what is below it.
-		frame = "\x1b[H" + strings.ReplaceAll(frame, "\n", "\x1b[K\n") + "\x1b[J"
-	}
-	_, _ = io.WriteString(out, frame) // nobody watches, if this fails
+// screen is what frames are drawn on. A terminal shows each in the place of the one before, and keeps the last one when
+// the screen is closed; anything else gets one after another.
+type screen struct {
+	out      io.Writer
+	terminal bool
+	colours  bool
+	last     string
 }
 
-func drawService(w io.Writer, s state.Snapshot) {
-	fmt.Fprintf(w, "%s: %d in flight, %d waiting, spread %.3g\n", s.ResourceKey, s.InFlight, s.Waiting, s.Imbalance)
-	most := int64(1)
-	for _, n := range s.Nodes {
-		most = max(most, n.InFlight)
+func openScreen(out io.Writer) *screen {
+	s := &screen{out: out, terminal: terminal(out)}
+	if s.terminal {
+		s.colours = os.Getenv("NO_COLOR") == ""
+		s.write(enterScreen)
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "endpoint\tstate\tweight\tin flight\tpicks\tscore\t")
-	for _, n := range s.Nodes {
-		weight, score := "-", "-"
-		if m, ok := n.Taking(); ok {
-			weight, score = fmt.Sprint(m.Weight), fmt.Sprintf("%.4g", m.Score)
-		}
-		bar := strings.Repeat("█", int(n.InFlight*barWidth/most))
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", n.Addresses[0], n.State, weight, n.InFlight, n.Picks, score, bar)
+	return s
+}
+
+// draw shows a frame, which ends with a newline.
+func (s *screen) draw(frame string) {
+	s.last = frame
+	if s.terminal {
+		// What is there is overwritten, never cleared before: it does not flicker.
+		frame = home + strings.ReplaceAll(strings.TrimSuffix(frame, "\n"), "\n", restOfLine+"\n") + restOfLine + restBelow
+	} else {
+		frame += "\n"
 	}
-	t.Flush()
-	fmt.Fprintln(w)
+	s.write(frame)
+}
+
+func (s *screen) close() {
+	if s.terminal {
+		s.write(leaveScreen + s.last)
+	}
+}
+
+func (s *screen) write(text string) {
+	_, _ = io.WriteString(s.out, text) // nobody watches, if this fails
+}
+
+// paint gives text a colour, by its SGR code, where there are colours.
+func (s *screen) paint(colour, text string) string {
+	if !s.colours || text == "" {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
 func terminal(out io.Writer) bool {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -13,8 +15,8 @@ import (
 // service is what live opens sessions over: the user's, or a fleet in this process.
 type service struct {
 	conn   *grpc.ClientConn
-	most   int                     // sessions to hold, 0: all
-	change func(opened int) string // what happens to the servers after so many sessions, "" for nothing
+	most   int                    // sessions to hold, 0: all
+	change func(begun int) string // what happens to the servers after so many sessions, "" for nothing
 	close  func()
 }
 
@@ -27,15 +29,17 @@ func openService(target string, opts ...grpc.DialOption) (*service, error) {
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultServiceConfig(leastconnbalancer.Config{}.ServiceConfig()))...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-target %q: %w", target, err)
 	}
 	return &service{conn: conn, change: func(int) string { return "" }, close: func() { conn.Close() }}, nil
 }
 
-// A fleet's third server joins after so many sessions; and so many are held, so that it can go on for ever.
+// What happens to a fleet, by the number of sessions that have begun. It holds so many that it can go on for ever.
 const (
-	fleetJoins = 12
-	fleetHolds = 30
+	fleetHolds  = 30
+	fleetJoins  = 12 // c joins a and b
+	fleetLeaves = 40 // b leaves the list, each fleetCycle, and its sessions live on
+	fleetCycle  = 60 // it returns
 )
 
 // openFleet starts three servers, of which the channel is told of two at first.
@@ -51,17 +55,25 @@ func openFleet(opts ...grpc.DialOption) (*service, error) {
 		leastconntest.CloseNodes(nodes...)
 		return nil, err
 	}
+	list := func(what string, nodes ...*leastconntest.Node) string {
+		if err := channel.UpdateNodes(nodes...); err != nil {
+			return what + ", refused: " + err.Error()
+		}
+		return what
+	}
 	return &service{
 		conn: channel.Conn(),
 		most: fleetHolds,
-		change: func(opened int) string {
-			if opened != fleetJoins {
-				return ""
+		change: func(begun int) string {
+			switch {
+			case begun == fleetJoins:
+				return list("c joins a and b", nodes...)
+			case begun%fleetCycle == fleetLeaves:
+				return list("b leaves the list", nodes[0], nodes[2])
+			case begun > 0 && begun%fleetCycle == 0:
+				return list("b returns", nodes...)
 			}
-			if err := channel.UpdateNodes(nodes...); err != nil {
-				return "c cannot join: " + err.Error()
-			}
-			return "c joins a and b"
+			return ""
 		},
 		close: func() {
 			channel.Close()

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// What a frame has room for, in a terminal of 24 lines and 80 columns.
+const (
+	frameRows = 10 // endpoints of all services
+	barWidth  = 12 // characters
+)
+
+// Colours of bars, and of what is less important.
+const (
+	faint  = "90"
+	green  = "32"
+	yellow = "33"
+)
+
+var barColours = map[state.NodeState]string{
+	state.NodeReady: green, state.NodeDraining: yellow, state.NodeNotReady: faint, state.NodeDeparted: faint,
+}
+
+// frame is the load of the process as text.
+func (l *live) frame(services []state.Snapshot) string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "least_conn in this process, %v%s\n", time.Since(l.begun).Round(time.Second), l.page)
+	rows := frameRows
+	for _, s := range services {
+		shown := s.Nodes[:min(rows, len(s.Nodes))]
+		if len(shown) < len(s.Nodes) {
+			shown = busiest(s.Nodes)[:rows]
+		}
+		rows -= len(shown)
+		fmt.Fprintf(&w, "\n%s  %d in flight, %d waiting, spread %.3g\n\n", printable(s.ResourceKey), s.InFlight, s.Waiting, s.Imbalance)
+		l.table(&w, shown, lowest(s.Nodes))
+		if more := len(s.Nodes) - len(shown); more > 0 {
+			fmt.Fprintf(&w, "… and %d more that are less busy\n", more)
+		}
+	}
+	fmt.Fprintf(&w, "\n%s\n\n", l.screen.paint(faint, "█ in flight over weight  ░ penalty for fresh failures  ▸ next"))
+	for _, event := range l.recent {
+		fmt.Fprintln(&w, event)
+	}
+	return w.String()
+}
+
+func (l *live) table(w io.Writer, nodes []state.NodeSnapshot, next state.MemberSnapshot) {
+	most := 1.0
+	for _, n := range nodes {
+		most = max(most, level(n.InFlight+n.Penalty, n))
+	}
+	cell := max(1, most/barWidth)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "server\tendpoint\tstate\tweight\tin flight\tpicks\tscore\t")
+	for _, n := range nodes {
+		weight, score := "-", "-"
+		if m, ok := n.Taking(); ok {
+			weight = strconv.FormatUint(uint64(m.Weight), 10)
+			if m.Score > 0 {
+				score = fmt.Sprintf("%.4g", m.Score)
+				if m.Score == next.Score && m.Priority == next.Priority {
+					score = "▸" + score
+				}
+			}
+		}
+		load := level(n.InFlight, n)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%6s\t%9d\t%5d\t%5s\t%s%s\n", l.name(n), printable(n.Addresses[0]), strings.ReplaceAll(string(n.State), "_", " "),
+			weight, n.InFlight, n.Picks, score, l.screen.paint(barColours[n.State], bar(load/cell)),
+			l.screen.paint(yellow, strings.Repeat("░", int(math.Ceil(level(n.Penalty, n)/cell)))))
+	}
+	_ = t.Flush() // to memory
+}
+
+// name returns what the server calls itself, "-" before its first session.
+func (l *live) name(n state.NodeSnapshot) string {
+	for _, a := range n.Addresses {
+		if name, ok := l.names[a]; ok {
+			return name
+		}
+	}
+	return "-"
+}
+
+// lowest returns the first member that may be chosen next: of the lowest score in the highest priority level.
+func lowest(nodes []state.NodeSnapshot) (next state.MemberSnapshot) {
+	for _, n := range nodes {
+		m, ok := n.Taking()
+		if ok && m.Score > 0 && (next.Score == 0 || cmp.Or(cmp.Compare(m.Priority, next.Priority), cmp.Compare(m.Score, next.Score)) < 0) {
+			next = m
+		}
+	}
+	return next
+}
+
+// level returns a load of n over its weight.
+func level(load int64, n state.NodeSnapshot) float64 {
+	if m, ok := n.Taking(); ok {
+		return float64(load) / float64(m.Weight)
+	}
+	return float64(load)
+}
+
+// busiest returns nodes by level, the highest first.
+func busiest(nodes []state.NodeSnapshot) []state.NodeSnapshot {
+	sorted := slices.Clone(nodes)
+	slices.SortStableFunc(sorted, func(a, b state.NodeSnapshot) int {
+		return cmp.Compare(level(b.InFlight, b), level(a.InFlight, a))
+	})
+	return sorted
+}
+
+// bar returns a bar of a length in characters, to an eighth.
+func bar(length float64) string {
+	eighths := int(math.Round(length * 8))
+	text := strings.Repeat("█", eighths/8)
+	if part := eighths % 8; part > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[part-1])
+	}
+	return text
+}
+
+// printable quotes text that a terminal would do more with than print it.
+func printable(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
