@@ -1,0 +1,149 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	grpcresolver "google.golang.org/grpc/resolver"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+	"github.com/leastconn/grpc-leastconn/resolver"
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// shop is a service that two channels of the process share, each with a target
+// of its own. Failed calls are tried again.
+const shop = `{
+	"loadBalancingConfig": [{"least_conn": {"resourceKey": "shop", "failurePenalty": "60s"}}],
+	"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.001s", "maxBackoff": "0.001s",
+		"backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]}}]
+}`
+
+func shopNow() (s state.Snapshot) {
+	for _, s := range state.Snapshots() {
+		if s.ResourceKey == "shop" {
+			return s
+		}
+	}
+	return s
+}
+
+// openShop opens the two channels and waits until both can use all nodes.
+func openShop(t *testing.T, m *telemetry, nodes ...*leastconntest.Node) (one, two *leastconntest.Channel) {
+	one = m.dial(leastconntest.ChannelConfig{Target: "one", ServiceConfig: shop}, nodes...)
+	two = m.dial(leastconntest.ChannelConfig{Target: "two", ServiceConfig: shop}, nodes...)
+	wait(t, "both can use all nodes", func() bool {
+		usable := 0
+		for _, n := range shopNow().Nodes {
+			for _, m := range n.Members {
+				if m.Ready {
+					usable++
+				}
+			}
+		}
+		return usable == 2*len(nodes)
+	})
+	return one, two
+}
+
+// trouble brings the shop into a state in which each panel has something to
+// show: b has departed with 2 RPCs, d with 2 drains, a with 4 and c with 3 are
+// full, a call that c has failed went elsewhere, and an RPC waits.
+func trouble(t *testing.T, one, two *leastconntest.Channel, ns []*leastconntest.Node) {
+	a, c, d := ns[0], ns[2], ns[3]
+	held, err := one.OpenN(t.Context(), 5)
+	require.NoError(t, err)
+	others, err := two.OpenN(t.Context(), 3)
+	require.NoError(t, err)
+	for _, s := range append(held, others...) {
+		if s.Node() == c.Name() {
+			require.NoError(t, s.End())
+			break
+		}
+	}
+	c.SetFail(codes.Unavailable)
+	by, err := one.Unary(t.Context())
+	require.NoError(t, err)
+	require.NotEqual(t, c.Name(), by)
+	c.SetFail(codes.OK)
+
+	list := []grpcresolver.Endpoint{
+		resolver.SetMaxInFlight(a.Endpoint(), 4), resolver.SetMaxInFlight(c.Endpoint(), 3), resolver.SetWeight(d.Endpoint(), 0),
+	}
+	require.NoError(t, one.Update(list...))
+	require.NoError(t, two.Update(list...))
+	_, err = one.OpenN(t.Context(), 4)
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		_, err := one.Open(ctx)
+		assert.Error(t, err, "there is no room")
+	})
+	t.Cleanup(waiting.Wait)
+	t.Cleanup(cancel)
+	wait(t, "an RPC waits", func() bool { return shopNow().Waiting == 1 })
+}
+
+// The panels show what the servers handle and what has happened, by way of
+// gRPC's plugin, OpenTelemetry's exporter and Prometheus, and count the load of
+// channels that share it once.
+func TestDashboardValues(t *testing.T) {
+	begun := time.Now()
+	m := newTelemetry(t, endpointLabel)
+	ns := startNodes(t, "a", "b", "c", "d")
+	one, two := openShop(t, m, ns...)
+	instance := strings.TrimPrefix(m.page.URL, "http://")
+	p := startPrometheus(t, instance)
+	target, other := one.Conn().CanonicalTarget(), two.Conn().CanonicalTarget()
+	p.until("Prometheus has seen 0, for the rates", func(now *assert.CollectT) {
+		p.answers(now, map[string]float64{target: 0, other: 0}, "grpc_target", "grpc_lb_least_conn_picks_total")
+	})
+	trouble(t, one, two, ns)
+
+	started, byEndpoint := 0, handled(ns...)
+	for _, n := range ns {
+		started += n.Started()
+	}
+	sum := byEndpoint[""]
+	require.Equal(t, 11.0, sum)
+	delete(byEndpoint, "")
+	d := dashboard(t)
+	d.offers(p, instance, "instance", instance)
+	d.offers(p, instance, "target", target)
+	d.offers(p, instance, "target", other)
+	queries, ofAll := d.queries(t, instance, pattern(target)), d.queries(t, instance, ".*")
+	p.until("the panels show what is so", func(now *assert.CollectT) {
+		p.answers(now, byEndpoint, "grpc_lb_least_conn_endpoint", queries["In flight by endpoint A"])
+		p.answers(now, byEndpoint, "grpc_lb_least_conn_endpoint", ofAll["In flight by endpoint, all processes A"])
+		p.answers(now, map[string]float64{"ready": 2, "draining": 1, "not_ready": 0, "departed": 1},
+			"grpc_lb_least_conn_state", queries["Endpoints by state A"])
+		for panel, value := range map[string]float64{
+			"In flight A": sum, "Spread A": 1, "Spread over time A": 1, "Waiting A": 1, "Queue A": 1, "Double releases A": 0,
+		} {
+			p.answers(now, map[string]float64{target: value}, "grpc_target", queries[panel])
+		}
+		for counter, value := range map[string]int{
+			"picks": started - 3, "picks_queued": 1, "picks_elsewhere": 1, "penalties": 1, "double_releases": 0,
+		} {
+			p.answers(now, map[string]float64{target: float64(value)}, "grpc_target",
+				fmt.Sprintf("grpc_lb_least_conn_%s_total{grpc_target=%q}", counter, target))
+		}
+		for _, panel := range []string{
+			"Picks A", "Queue B", "Penalties A", "Retries elsewhere A", "Oldest in flight A", "Oldest in flight over time A",
+		} {
+			value := p.by(now, "grpc_target", queries[panel])[target]
+			assert.Positive(now, value, panel)
+			assert.LessOrEqual(now, value, time.Since(begun).Seconds(), "%s: an age, or few a second", panel)
+		}
+	})
+	d.runs(p, instance, target)
+}

@@ -1,0 +1,248 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/debugpage"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// TestPageInBrowser looks at the debug page with one Chromium, each time in a
+// tab of its own.
+func TestPageInBrowser(t *testing.T) {
+	browser := startBrowser(t)
+	for name, test := range map[string]func(*testing.T, context.Context){
+		"scale-out":          pageShowsScaleOut,
+		"hostile names":      pageShowsNamesAsText,
+		"looks":              pageLooks,
+		"10,000 endpoints":   pageOfManyEndpoints,
+		"selection":          pageKeepsSelection,
+		"server is away":     pageSaysThatItIsOld,
+		"under another path": pageUnderAPath,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, browser) })
+	}
+}
+
+// shown is the figures of an endpoint's row: "in flight, weight, …"
+func shown(n *leastconntest.Node) string {
+	return fmt.Sprintf(`[...document.querySelectorAll(".endpoints tbody tr")].find((r) => r.textContent.includes(%q))?.querySelector(".n").textContent`, n.Addr())
+}
+
+// A scale-out under live streams is seen without a reload: the new node's row
+// comes, and its bar fills.
+func pageShowsScaleOut(t *testing.T, browser context.Context) {
+	ns := startNodes(t, "a", "b", "c")
+	c := dial(t, leastconntest.DefaultServiceConfig, ns[:2]...)
+	waitReady(t, c, ns[:2]...)
+	hold(t, c, 4)
+	p := openPage(t, browser, "?key="+c.Conn().CanonicalTarget())
+	p.becomes(`document.getElementById("pulse").textContent === "live"`)
+	look[int](p, "window.before = 1")
+	require.Equal(t, "2", look[string](p, shown(ns[0])))
+	require.Equal(t, 2, look[int](p, `document.querySelectorAll(".endpoints tbody tr").length`))
+
+	require.NoError(t, c.UpdateNodes(ns...))
+	waitReady(t, c, ns...)
+	p.becomes(shown(ns[2]) + ` === "0"`)
+	require.Equal(t, map[string]int{"c": 2}, hold(t, c, 2))
+	p.becomes(shown(ns[2]) + ` === "2"`)
+	require.Equal(t, 1, look[int](p, "window.before"), "it is the page of before")
+	require.Equal(t, []string{"1000", "1000", "1000"}, look[[]string](p, `[...document.querySelectorAll(".load")].map((r) => r.getAttribute("width"))`))
+	require.NoError(t, c.UpdateNodes(ns[1:]...))
+	p.becomes(`document.querySelector(".departed th")?.textContent.includes("departed")`)
+}
+
+var attacks = []string{
+	`<script>alert(1)</script>`,
+	`"><img src=x onerror=alert(1)>`,
+	`' onmouseover='alert(1)' x='`,
+	`</title></h2></table></main><svg onload=alert(1)>`,
+	`javascript:alert(1)`,
+	`<iframe srcdoc="<script>parent.alert(1)</script>"></iframe>`,
+}
+
+// Names from resolvers and configurations are text, and nothing else.
+func pageShowsNamesAsText(t *testing.T, browser context.Context) {
+	ns := startNodes(t, "a")
+	for _, name := range attacks {
+		c, err := leastconntest.Dial(leastconntest.ChannelConfig{
+			ServiceConfig: leastconnbalancer.Config{ResourceKey: name}.ServiceConfig(),
+			Endpoints:     []resolver.Endpoint{lcresolver.SetID(ns[0].Endpoint(), name)},
+		})
+		require.NoError(t, err)
+		t.Cleanup(func() { c.Close() })
+		_, err = c.Unary(t.Context())
+		require.NoError(t, err)
+	}
+	p := openPage(t, browser, "")
+	p.becomes(`document.getElementById("pulse").textContent === "live"`)
+	p.becomes(`document.querySelectorAll("section").length >= 6`)
+	keys := look[[]string](p, `[...document.querySelectorAll("h2")].map((h) => h.textContent)`)
+	ids := look[[]string](p, `[...document.querySelectorAll(".endpoints tbody th")].map((h) => h.firstChild.textContent)`)
+	for _, name := range attacks {
+		require.Contains(t, keys, name)
+		require.Contains(t, ids, name)
+	}
+	require.Equal(t, 1, look[int](p, "document.scripts.length"))
+	require.Zero(t, look[int](p, `document.querySelectorAll("img, iframe, object, embed, form form, [onmouseover], [onload], [onerror]").length`))
+	require.Equal(t, look[int](p, `document.querySelectorAll(".endpoints tbody tr").length`), look[int](p, `document.querySelectorAll("svg").length`))
+	p.load("?q=" + strings.ReplaceAll(attacks[1], " ", "%20"))
+	require.Equal(t, attacks[1], look[string](p, `document.querySelector("input[name=q]").value`))
+	require.Zero(t, look[int](p, `document.querySelectorAll("img").length`))
+}
+
+// contrast is the ratio of an element's colour to the ground's, by WCAG.
+const contrast = `(selector) => {
+	const light = (c) => { const [r, g, b] = c.match(/[\d.]+/g).map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4)); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+	const [a, b] = [getComputedStyle(document.querySelector(selector)).color, getComputedStyle(document.body).backgroundColor].map(light).sort((x, y) => y - x);
+	return (a + 0.05) / (b + 0.05);
+}`
+
+// In light and dark, wide and narrow, all can be read and nothing sticks out.
+func pageLooks(t *testing.T, browser context.Context) {
+	keep := everyState(t)
+	defer keep()
+	p := openPage(t, browser, "?key=every")
+	grounds := map[string]bool{}
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{1280, 800, 360} {
+			p.as(scheme, width)
+			require.LessOrEqual(t, look[int](p, "document.documentElement.scrollWidth"), int(width), "%s, %d px wide", scheme, width)
+			require.Greater(t, look[float64](p, `document.querySelector("svg").getBoundingClientRect().width`), 60.0)
+			for _, of := range []string{"body", "h1 small", "dt", ".note, footer p", ".badge", ".badge.full", ".badge.fine", ".departed th", "thead th", ".alert dd"} {
+				require.Greater(t, look[float64](p, fmt.Sprintf("(%s)(%q)", contrast, of)), 4.5, "%s of %s", scheme, of)
+			}
+		}
+		grounds[look[string](p, "getComputedStyle(document.body).backgroundColor")] = true
+	}
+	require.Len(t, grounds, 2)
+}
+
+// everyState opens a ledger with an endpoint in each state.
+func everyState(t *testing.T) (end func()) {
+	r := state.Open("every state, " + strings.Repeat("and-a-long-name", 10)).NewRoster("dns:///" + strings.Repeat("long", 30))
+	r.Guard(state.Guards{FailurePenalty: time.Hour, MaxQueued: 1, SlowStart: state.SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1}})
+	v := r.NewView(0)
+	var eps []state.Endpoint
+	for _, a := range []string{"full", "failed", "departs", "draining", "not-ready"} {
+		eps = append(eps, state.Endpoint{ID: a, Addrs: []string{"[2001:db8:0:1:2:3:4:" + fmt.Sprint(len(eps)) + "]:50051"}})
+	}
+	ms := r.Update(nil, eps)
+	var leases []state.Lease
+	for _, m := range ms[:3] {
+		v.Set(m, 1, nil)
+		for range 3 {
+			l, _, ok := v.Acquire()
+			require.True(t, ok)
+			leases = append(leases, l)
+		}
+		v.Remove(m)
+	}
+	v.Set(ms[0], 1, nil)
+	v.Set(ms[1], 1, nil)
+	require.True(t, leases[3].Fail(), "a penalty")
+	v.Set(ms[3], 0, nil)
+	n := r.Update(ms[2:3], []state.Endpoint{{ID: "starts-slowly", Addrs: []string{"192.0.2.1:1"}}})
+	v.Set(n[0], 1, nil)
+	for _, m := range []*state.Member{ms[0], ms[1], n[0]} {
+		m.SetMaxInFlight(1)
+	}
+	l, _, _ := v.Acquire()
+	leases = append(leases, l)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, _, outcome := r.Turn(ctx, nil, v)
+	require.Equal(t, state.Queued, outcome)
+	return func() {
+		cancel()
+		for _, l := range leases {
+			l.Release()
+		}
+		r.Close()
+	}
+}
+
+// A page with all of 10,000 endpoints lives, and shows the few that one asks for.
+func pageOfManyEndpoints(t *testing.T, browser context.Context) {
+	r := state.Open("many").NewRoster("many")
+	v := r.NewView(0)
+	eps := make([]state.Endpoint, 10_000)
+	for i := range eps {
+		eps[i] = state.Endpoint{Addrs: []string{fmt.Sprintf("10.1.%d.%d:50051", i/256, i%256)}}
+	}
+	for _, m := range r.Update(nil, eps) {
+		v.Set(m, 1, nil)
+	}
+	first, _, _ := v.Acquire()
+	defer r.Close()
+	defer first.Release()
+	const rows = `document.querySelectorAll(".endpoints tbody tr").length`
+	const inFlight = `document.querySelector("dd").textContent`
+
+	p := openPage(t, browser, "?key=many")
+	require.Equal(t, 100, look[int](p, rows))
+	p.load("?key=many&top=10000")
+	require.Equal(t, 10_000, look[int](p, rows))
+	second, _, _ := v.Acquire()
+	defer second.Release()
+	p.becomes(inFlight + ` === "2"`)
+	look[bool](p, `document.querySelector("input[name=q]").value = "10.1.7.", document.forms[0].requestSubmit(), true`)
+	p.becomes(`document.readyState === "complete" && location.search.includes("10.1.7.") && ` + rows + ` === 256`)
+}
+
+// What one has selected stays selected while figures change.
+func pageKeepsSelection(t *testing.T, browser context.Context) {
+	ns := startNodes(t, "a", "b")
+	c := dial(t, leastconntest.DefaultServiceConfig, ns...)
+	waitReady(t, c, ns...)
+	p := openPage(t, browser, "?key="+c.Conn().CanonicalTarget())
+	look[bool](p, `getSelection().selectAllChildren(document.querySelector(".endpoints tbody th")), true`)
+	selected := look[string](p, "getSelection().toString()")
+	require.Contains(t, []string{ns[0].Addr(), ns[1].Addr()}, selected)
+	hold(t, c, 2)
+	p.becomes(shown(ns[0]) + ` === "1" && ` + shown(ns[1]) + ` === "1"`)
+	require.Equal(t, selected, look[string](p, "getSelection().toString()"))
+}
+
+// When the process does not answer, the page says that its figures are old.
+func pageSaysThatItIsOld(t *testing.T, browser context.Context) {
+	var away atomic.Bool
+	h := debugpage.Handler()
+	p := open(t, browser, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}), "")
+	const pulse = `document.getElementById("pulse").textContent`
+	p.becomes(pulse + ` === "live"`)
+	away.Store(true)
+	p.becomes(pulse + ` === "no answer"`)
+	away.Store(false)
+	p.becomes(pulse + ` === "live"`)
+	p.tolerate("503")
+}
+
+// It works wherever it is mounted.
+func pageUnderAPath(t *testing.T, browser context.Context) {
+	mux := http.NewServeMux()
+	mux.Handle("/debug/leastconn", debugpage.Handler())
+	p := open(t, browser, mux, "debug/leastconn?key=nobody")
+	p.becomes(`document.getElementById("pulse").textContent === "live"`)
+	require.Equal(t, "No service in use that fits the filter.", look[string](p, `document.querySelector("main").textContent.trim()`))
+	look[bool](p, `document.forms[0].requestSubmit(), true`)
+	p.becomes(`location.pathname === "/debug/leastconn" && location.search.includes("top=100")`)
+}

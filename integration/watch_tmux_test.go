@@ -1,0 +1,107 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+)
+
+// terminal is a tmux server of the test's own, with one session.
+type terminal struct {
+	*testing.T
+	program string
+	env     []string
+}
+
+// startTerminal runs a command in a terminal of 24 lines and 80 columns. The
+// terminal stays when it has ended, for as long as the test runs, and shows its
+// exit status.
+func startTerminal(t *testing.T, command ...string) terminal {
+	t.Helper()
+	program, err := exec.LookPath("tmux")
+	require.NoError(t, err, "this test needs tmux: apt-get install tmux")
+	// Its socket has to have a short path.
+	dir, err := os.MkdirTemp("", "tmux")
+	require.NoError(t, err)
+	term := terminal{t, program, append(os.Environ(), "TMUX=", "TMUX_TMPDIR="+dir, "LC_ALL=C.UTF-8")}
+	const shell = `trap : INT; "$0" "$@"; echo "ended with status $?"; exec cat`
+	term.tmux(append([]string{"new-session", "-d", "-x", "80", "-y", "24", "sh", "-c", shell}, command...)...)
+	t.Cleanup(func() {
+		term.tmux("kill-server")
+		require.NoError(t, os.RemoveAll(dir))
+	})
+	return term
+}
+
+// tmux runs one of tmux's own commands.
+func (t terminal) tmux(args ...string) string {
+	t.Helper()
+	cmd := exec.Command(t.program, append([]string{"-u", "-L", "watch", "-f", "/dev/null"}, args...)...)
+	cmd.Env = t.env
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+func (t terminal) screen() string { return t.tmux("capture-pane", "-p") }
+
+// modes are those that a program has to leave as they were.
+func (t terminal) modes() string {
+	t.Helper()
+	return t.tmux("display-message", "-p", "alternate #{alternate_on}, cursor #{cursor_flag}, wrap #{wrap_flag}")
+}
+
+// see waits for a screen that is as it should be, and returns it.
+func (t terminal) see(what string, condition func(screen string) bool) (screen string) {
+	t.Helper()
+	err := leastconntest.WaitFor(t.Context(), what, func() bool {
+		screen = t.screen()
+		return condition(screen)
+	})
+	require.NoError(t, err, "%s", screen)
+	return screen
+}
+
+// watched is a row of the table: server, in flight, picks.
+var watched = regexp.MustCompile(`(?m)^([abc]) +127\.0\.0\.1:\d+ +ready +1 +(\d+) +(\d+) +▸?\d+ +[█▏▎▍▌▋▊▉]+ *$`)
+
+func inFlightOn(screen string) map[string]int {
+	by := map[string]int{}
+	for _, row := range watched.FindAllStringSubmatch(screen, -1) {
+		by[row[1]], _ = strconv.Atoi(row[2])
+	}
+	return by
+}
+
+// In a real terminal the table changes in place while the third server becomes
+// level, and its last state stays when the program has ended.
+func TestD88WatchInATerminal(t *testing.T) {
+	term := startTerminal(t, buildClient(t), "-watch", "-every", "50ms")
+	term.see("two servers, level", func(screen string) bool {
+		by := inFlightOn(screen)
+		return len(by) == 2 && by["a"] >= 2 && by["b"] >= 2
+	})
+	term.see("the third begins", func(screen string) bool {
+		by := inFlightOn(screen)
+		return by["c"] > 0 && by["c"] < by["a"] && by["c"] < by["b"]
+	})
+	screen := term.see("the third is level", func(screen string) bool {
+		by := inFlightOn(screen)
+		return by["c"] >= 6 && by["c"] >= by["a"]-1 && by["c"] >= by["b"]-1
+	})
+	require.Equal(t, 1, strings.Count(screen, "least_conn in this process"), "one frame: %s", screen)
+	require.Equal(t, "alternate 1, cursor 0, wrap 0\n", term.modes())
+
+	term.tmux("send-keys", "C-c")
+	screen = term.see("the program has ended", func(screen string) bool { return strings.Contains(screen, "ended with status") })
+	require.Contains(t, screen, "ended with status 0\n")
+	require.Equal(t, "alternate 0, cursor 1, wrap 1\n", term.modes())
+	require.Len(t, inFlightOn(screen), 3, screen)
+}
