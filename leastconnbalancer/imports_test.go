@@ -32,6 +32,11 @@ var grpcs = []string{
 // files are what the node file needs.
 var files = append([]string{"github.com/fsnotify/fsnotify", "go.yaml.in/yaml/v3"}, grpcs...)
 
+// cases are what gRPC's interop package needs.
+var cases = append([]string{
+	"github.com/cncf/xds/go", "github.com/envoyproxy/protoc-gen-validate", "cloud.google.com/go/compute/metadata",
+}, files...)
+
 // policy is what the policy consists of.
 var policy = []string{"state", "picker", "resolver", "leastconnbalancer"}
 
@@ -52,7 +57,7 @@ var rooms = []room{
 	{path: "leastconnbalancer/debugpage", rooms: []string{"state"}},
 	{path: "leastconnbalancer/leastconntest", rooms: policy, foreign: grpcs},
 	{path: "examples", rooms: programs, foreign: files},
-	{path: "interop", rooms: programs, foreign: files},
+	{path: "interop", rooms: programs, foreign: cases},
 }
 
 // roomOf returns the room with the longest path that the package is in.

@@ -18,8 +18,8 @@ import (
 func TestD72AgedConnectionsAreReplaced(t *testing.T) {
 	l := newLab(t)
 	ns, err := leastconntest.StartNodes(leastconntest.Options{ServerOptions: []grpc.ServerOption{
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: 300 * time.Millisecond}),
-	}}, names(20)...)
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: time.Second}),
+	}}, names(100)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { leastconntest.CloseNodes(ns...) })
 	c := l.dial(ns...)
@@ -30,14 +30,14 @@ func TestD72AgedConnectionsAreReplaced(t *testing.T) {
 		since[i] = time.Now()
 	}
 	var longest time.Duration
-	l.wait("each node has aged out five connections", func() bool {
+	l.wait("each node has aged out three connections", func() bool {
 		aged := 0
 		for i, n := range ns {
 			if now := n.Conns(); now > conns[i] {
 				longest = max(longest, time.Since(since[i]))
 				conns[i], since[i] = now, time.Now()
 			}
-			if conns[i] > 5 {
+			if conns[i] > 3 {
 				aged++
 			}
 		}
@@ -46,6 +46,28 @@ func TestD72AgedConnectionsAreReplaced(t *testing.T) {
 	bg.stop(l)
 	require.Less(t, longest, 5*time.Second, "between two connections to a node")
 	c.waitReady(ns...)
+}
+
+// Connections that are told to go away as soon as they are there still carry
+// RPCs, and none fails.
+func TestConnectionsThatAgeAtOnce(t *testing.T) {
+	l := newLab(t)
+	ns, err := leastconntest.StartNodes(leastconntest.Options{ServerOptions: []grpc.ServerOption{
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: time.Millisecond}),
+	}}, names(3)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { leastconntest.CloseNodes(ns...) })
+	p := &parent{}
+	c := l.dialParent(p, leastconntest.ChannelConfig{Endpoints: leastconntest.Endpoints(ns...)})
+	bg := c.background(2*time.Millisecond, 10*time.Second)
+	stop := c.watch(valid)
+	for _, n := range ns {
+		l.wait("RPCs, and connections to "+n.Name(), func() bool { return n.Conns() > 50 && bg.done.Load() > 50 })
+	}
+	bg.stop(l)
+	stop()
+	require.Equal(t, p.picks.Load(), p.dones.Load(), "Dones for picks")
+	require.Zero(t, c.snapshot().InFlight)
 }
 
 func TestD76AFailedNodeIsUsedAgain(t *testing.T) {
@@ -90,21 +112,15 @@ func TestD76LostStreamsAreGivenBack(t *testing.T) {
 func TestD77TheFirstRPCDoesNotWaitForConnect(t *testing.T) {
 	l := newLab(t)
 	ns := l.nodes("a", "b")
-	for range 300 {
+	for i := range 1000 {
 		c := l.unused(leastconntest.ChannelConfig{Endpoints: leastconntest.Endpoints(ns...)})
-		errs := make(chan error, 4)
-		start := make(chan struct{})
-		for range cap(errs) {
-			go func() {
-				<-start
-				_, err := c.Unary(l.ctx)
-				errs <- err
-			}()
+		var first []<-chan result
+		for range 1 + 3*(i%10/9) {
+			first = append(first, l.async(func() (string, error) { return c.Unary(l.ctx) }))
 		}
-		close(start)
 		c.Connect()
-		for range cap(errs) {
-			require.NoError(t, <-errs)
+		for _, r := range first {
+			require.NoError(t, (<-r).err)
 		}
 		require.NoError(t, c.Close())
 	}

@@ -88,7 +88,9 @@ func (x *cell) run(e ending) {
 		e.end(x)
 	}
 	require.Equal(x, e.code, status.Code(<-x.result))
-	x.wait("every count is 0", func() bool { return x.channel.snapshot().InFlight == 0 })
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	require.NoError(x, leastconntest.WaitFor(ctx, "every count to be 0", func() bool { return x.channel.snapshot().InFlight == 0 }))
 	x.channel.counts(x.nodes, 0, 0)
 	x.served(x.nodes, 0, 0)
 	_ = x.channel.Close()

@@ -21,11 +21,12 @@ func init() { balancer.Register(parentBuilder{}) }
 // parent is what a policy above least_conn does and sees in one channel.
 type parent struct {
 	keyless bool // builds its child without a target
-	twice   bool // calls every Done twice
+	twice   bool // calls every Done twice, and once more when the next RPC ends
 	rude    bool // makes further calls after Close, Close among them
 	early   bool // reports errResolver for an empty list
 
 	picks, dones atomic.Int64
+	earlier      atomic.Pointer[func(balancer.DoneInfo)] // the last RPC's Done
 }
 
 var errResolver = errors.New("no such service")
@@ -126,6 +127,9 @@ func (p parentPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) 
 		done(info)
 		if p.parent.twice {
 			done(info)
+			if earlier := p.parent.earlier.Swap(&done); earlier != nil {
+				(*earlier)(info)
+			}
 		}
 	}
 	return res, nil

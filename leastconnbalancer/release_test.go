@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -89,31 +90,37 @@ func retryConfig(attempts int) string {
 		"maxAttempts":%d,"initialBackoff":"0.001s","maxBackoff":"0.001s","backoffMultiplier":1,"retryableStatusCodes":["UNAVAILABLE"]}}]}`, attempts)
 }
 
-// Each attempt is one pick, one attempt at a server and one Done.
+// Each attempt is one pick, one attempt at a server and one Done, and a second
+// call of a Done changes nothing.
 func TestD20RetriesReleaseEveryAttempt(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b")
-	ns[0].SetFail(codes.Unavailable)
-	p := &parent{}
-	cfg := quickly()
-	cfg.ServiceConfig = retryConfig(4)
-	c := l.dialParent(p, cfg, ns...)
-	stop := c.watch(valid)
-	var callers sync.WaitGroup
-	for range 8 {
-		callers.Go(func() {
-			for range 25 {
-				_, _ = c.Unary(l.ctx)
+	for name, twice := range map[string]bool{"Done once": false, "Done twice": true} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			ns := l.nodes("a", "b")
+			ns[0].SetFail(codes.Unavailable)
+			p := &parent{twice: twice}
+			cfg := quickly()
+			cfg.ServiceConfig = retryConfig(4)
+			c := l.dialParent(p, cfg, ns...)
+			stop := c.watch(valid)
+			var callers sync.WaitGroup
+			for range 8 {
+				callers.Go(func() {
+					for range 25 {
+						_, err := c.Unary(l.ctx)
+						assert.NoError(t, err)
+					}
+				})
 			}
+			callers.Wait()
+			stop()
+			attempts := int64(ns[0].Started() + ns[1].Started())
+			require.Greater(t, attempts, int64(200), "some attempts were retried")
+			require.Equal(t, attempts, p.picks.Load(), "picks")
+			require.Equal(t, attempts, p.dones.Load(), "Dones")
+			c.counts(ns, 0, 0)
 		})
 	}
-	callers.Wait()
-	stop()
-	attempts := int64(ns[0].Started() + ns[1].Started())
-	require.Greater(t, attempts, int64(200), "some attempts were retried")
-	require.Equal(t, attempts, p.picks.Load(), "picks")
-	require.Equal(t, attempts, p.dones.Load(), "Dones")
-	c.counts(ns, 0, 0)
 }
 
 // More retries than nodes: a node is tried again rather than none, and a single

@@ -190,3 +190,22 @@ func TestScaleDown(t *testing.T) {
 	require.False(t, known, "a departed node without streams is forgotten")
 	l.served(ns, 4, 4, 0)
 }
+
+// Replicas that join take all that is new until they are level; the first one,
+// which has burned so far, gets nothing.
+func TestD86ReplicasThatJoinTakeTheLoad(t *testing.T) {
+	l := newLab(t)
+	ns := l.nodes("a", "b", "c", "d")
+	c := l.dial(ns[0])
+	held, _ := c.hold(40)
+	require.Equal(t, []int{40, 0, 0, 0}, started(ns))
+
+	c.update(ns...)
+	more, err := c.OpenTogether(l.ctx, 120)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"b": 40, "c": 40, "d": 40}, leastconntest.Counts(more))
+	require.Equal(t, []int{40, 40, 40, 40}, started(ns), "streams begun at each node")
+	l.served(ns, 40, 40, 40, 40)
+	require.NoError(t, leastconntest.PingAll(append(held, more...)))
+	l.conns(ns, 1, 1, 1, 1)
+}

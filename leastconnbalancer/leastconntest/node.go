@@ -208,7 +208,9 @@ func (n *Node) serve() error {
 		n.reserved()
 		n.reserved = nil
 	}
-	n.opts.Addr = listener.Addr().String()
+	if addr := listener.Addr().String(); n.opts.Addr != addr { // the first time: later it may be read at any time
+		n.opts.Addr = addr
+	}
 	n.current = n.newGeneration()
 	n.front = newFront(listener, &n.conns, n.current.inlet)
 	return nil

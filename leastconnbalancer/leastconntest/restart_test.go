@@ -160,3 +160,19 @@ func TestNodeHealth(t *testing.T) {
 	nodes[0].SetServing(true)
 	assert.NoError(t, c.WaitServed(t.Context(), nodes...))
 }
+
+// The address may be asked for while the node restarts.
+func TestAddrDuringRestart(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{}, "a")[0]
+	addr, done := a.Addr(), make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 10 {
+			assert.NoError(t, a.Restart())
+		}
+	}()
+	for range 1000 {
+		require.Equal(t, addr, a.Addr())
+	}
+	<-done
+}

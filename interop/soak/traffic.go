@@ -1,0 +1,83 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// ending is how an RPC comes to its end, if nothing else ends it before.
+type ending int
+
+const (
+	finished  ending = iota // by both sides
+	cancelled               // by the client, a while after it began
+	deadlined               // by its deadline
+	held                    // by both sides or by the client, at its moment of the plan
+	abandoned               // by the server alone: the client does not notice before its moment
+)
+
+// limit is when an RPC ends that is to be over soon and is kept from it; held ones have as long to open.
+const limit = 2 * time.Second
+
+// codesOfFaults are the codes that what is injected leads to.
+var codesOfFaults = append([]codes.Code{
+	codes.OK, codes.Canceled, codes.DeadlineExceeded, codes.Unavailable,
+	codes.Internal, // of handlers that panic
+}, failures...)
+
+// explained reports whether what is injected explains that an RPC ended so. gRPC hides the code of the last attempt when
+// sending is the first to notice that it failed.
+func explained(err error) bool {
+	return slices.Contains(codesOfFaults, status.Code(err)) || strings.HasPrefix(err.Error(), "max retries exhausted:")
+}
+
+// kind is a kind of traffic. Adding one to the table is all that it takes to have it made and counted.
+type kind struct {
+	name   string
+	share  int     // how often it is drawn, relative to the others
+	stream *stream // nil if it is unary
+	ending ending
+	ready  bool // it waits for a server that is ready
+}
+
+var traffic = []kind{
+	{name: "unary", share: 24},
+	{name: "unary, waits for ready", share: 4, ready: true},
+	{name: "unary, cancelled", share: 6, ending: cancelled},
+	{name: "unary, deadline", share: 6, ending: deadlined},
+	{name: "client-streaming", share: 6, stream: clientStreaming},
+	{name: "client-streaming, cancelled", share: 2, stream: clientStreaming, ending: cancelled},
+	{name: "client-streaming, deadline", share: 2, stream: clientStreaming, ending: deadlined},
+	{name: "client-streaming, held", share: 1, stream: clientStreaming, ending: held},
+	{name: "client-streaming, abandoned", share: 1, stream: clientStreaming, ending: abandoned},
+	{name: "server-streaming", share: 6, stream: serverStreaming},
+	{name: "server-streaming, deadline", share: 2, stream: serverStreaming, ending: deadlined},
+	{name: "server-streaming, held", share: 2, stream: serverStreaming, ending: held},
+	{name: "bidirectional", share: 8, stream: bidirectional},
+	{name: "bidirectional, cancelled", share: 3, stream: bidirectional, ending: cancelled},
+	{name: "bidirectional, deadline", share: 3, stream: bidirectional, ending: deadlined},
+	{name: "bidirectional, held", share: 3, stream: bidirectional, ending: held},
+	{name: "bidirectional, abandoned", share: 2, stream: bidirectional, ending: abandoned},
+}
+
+// kindOf returns the kind of that name; the plan knows no others.
+func kindOf(name string) kind {
+	for _, k := range traffic {
+		if k.name == name {
+			return k
+		}
+	}
+	panic("soak: no traffic " + name)
+}
+
+func trafficShares() []int {
+	shares := make([]int, len(traffic))
+	for i, k := range traffic {
+		shares[i] = k.share
+	}
+	return shares
+}

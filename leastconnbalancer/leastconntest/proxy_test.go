@@ -1,0 +1,152 @@
+package leastconntest_test
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/status"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+)
+
+func TestProxyForwardsOnLoopbackOnly(t *testing.T) {
+	p, err := leastconntest.StartProxy("[::1]:80")
+	require.NoError(t, err)
+	defer p.Close()
+	for _, target := range []string{"", "80", "127.0.0.1", "127.0.0.1:0", "localhost:80", "192.0.2.1:80", "[2001:db8::1]:80", "0.0.0.0:80"} {
+		_, err := leastconntest.StartProxy(target)
+		assert.ErrorContains(t, err, "target \""+target+"\" is ")
+		assert.Error(t, p.SetTarget(target))
+	}
+}
+
+func TestProxyForwardsBothWaysToTheEnd(t *testing.T) {
+	for _, d := range bothWays {
+		t.Run(d.String(), func(t *testing.T) {
+			s := newSite(t)
+			client, server := s.open()
+			from, to := ends(d, client, server)
+			long := strings.Repeat("all of it ", 20_000)
+			go from.Write([]byte(long))
+			s.gets(to, long)
+			require.NoError(t, from.CloseWrite())
+			_, err := to.Read(make([]byte, 1))
+			require.ErrorIs(t, err, io.EOF)
+			s.send(to, "the other way is open")
+			s.gets(from, "the other way is open")
+			s.conns(1)
+			require.NoError(t, to.Close())
+			_, err = from.Read(make([]byte, 1))
+			require.ErrorIs(t, err, io.EOF)
+			s.conns(0)
+			require.Equal(t, 1, s.Accepted())
+		})
+	}
+}
+
+func TestProxySendsNewConnectionsToAnotherTarget(t *testing.T) {
+	s := newSite(t)
+	client, server := s.open()
+	other := listen(t)
+	require.NoError(t, s.SetTarget(other.Addr().String()))
+	s.send(s.dial(), "to the other")
+	s.gets(s.accept(other), "to the other")
+	s.send(client, "as before")
+	s.gets(server, "as before")
+}
+
+func TestProxyCloseLeavesNoGoroutine(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for name, spoil := range map[string]func(*leastconntest.Proxy){
+		"sound":     func(*leastconntest.Proxy) {},
+		"blackhole": func(p *leastconntest.Proxy) { p.Blackhole(true) },
+		"slow":      func(p *leastconntest.Proxy) { p.SetDelay(time.Hour) },
+		"refusing":  func(p *leastconntest.Proxy) { p.Refuse(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			client, server := s.open()
+			spoil(s.Proxy)
+			s.send(client, "on its way")
+			if late, err := net.Dial("tcp", s.Addr()); err == nil { // it may be refused
+				defer late.Close()
+			}
+			eventually(t, "both connections", func() bool { return s.Accepted() == 2 })
+			s.Close()
+			s.isReset(client)
+			s.isReset(server)
+			require.Zero(t, s.Conns())
+			_, err := net.Dial("tcp", s.Addr())
+			require.Error(t, err)
+			s.Close()
+			s.Reset()
+		})
+	}
+	eventually(t, "all goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// Whatever is called while connections come and go, all of them end.
+func TestProxyIsSafeForConcurrentUse(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{}, "a")[0]
+	p, err := leastconntest.StartProxy(a.Addr())
+	require.NoError(t, err)
+	defer p.Close()
+	var callers sync.WaitGroup
+	for _, call := range []func(i int){
+		func(int) { p.Reset() },
+		func(i int) { p.Blackhole(i%2 == 0) },
+		func(i int) { p.HalfOpen(leastconntest.Direction(i/2%2), i%2 == 0) },
+		func(i int) { p.Refuse(i%2 == 0) },
+		func(i int) { p.SetDelay(time.Duration(i%2) * time.Millisecond) },
+		func(i int) { p.SetRate(i % 2 * 1000) },
+		func(int) { assert.NoError(t, p.SetTarget(a.Addr())) },
+		func(int) {
+			if conn, err := net.Dial("tcp", p.Addr()); err == nil { // it may be refused
+				_, _ = conn.Write([]byte("PRI * HTTP/2.0"))
+				conn.Close()
+			}
+		},
+	} {
+		callers.Go(func() {
+			for i := range 100 {
+				call(i)
+			}
+		})
+	}
+	callers.Wait()
+	p.Heal()
+	eventually(t, "all connections to end", func() bool { return p.Conns() == 0 && a.OpenConns() == 0 })
+}
+
+// A channel to a node behind a proxy connects again after each reset.
+func TestProxyBeforeANode(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{}, "a")[0]
+	p, err := leastconntest.StartProxy(a.Addr())
+	require.NoError(t, err)
+	defer p.Close()
+	c, err := leastconntest.Dial(leastconntest.ChannelConfig{
+		ServiceConfig: roundRobin,
+		Endpoints:     []resolver.Endpoint{p.Endpoint()},
+	})
+	require.NoError(t, err)
+	defer c.Close()
+	for i := range 3 {
+		require.NoError(t, c.WaitServed(t.Context(), a))
+		s, err := c.Open(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, s.Ping())
+		require.Equal(t, i+1, p.Accepted())
+		p.Reset()
+		require.Equal(t, codes.Unavailable, status.Code(s.Wait()))
+		require.NoError(t, a.WaitLive(t.Context(), 0))
+	}
+}
