@@ -42,6 +42,12 @@ var channelSpecs = []channelSpec{
 	{name: "named", policy: leastconnbalancer.Config{ResourceKey: namedKey}, ids: true, each: 1, levels: 1, rate: 60,
 		retries: true, health: true},
 	{name: "named half", policy: leastconnbalancer.Config{ResourceKey: namedKey}, ids: true, each: 2, levels: 2, rate: 60},
+	{name: "guarded", policy: leastconnbalancer.Config{
+		ResourceKey:    sharedKey,
+		FailurePenalty: leastconnbalancer.NewDuration(300 * time.Millisecond),
+		MaxInFlight:    10, // of all channels of the key: so RPCs of this one wait at times
+		SlowStart:      &leastconnbalancer.SlowStart{Window: leastconnbalancer.Duration(2 * time.Second)},
+	}, each: 1, levels: 2, rate: 80, retries: true},
 	{name: "rare", policy: leastconnbalancer.Config{ResourceKey: rareKey}, each: 1, levels: 1, rate: 3, idle: 200 * time.Millisecond},
 }
 
