@@ -111,6 +111,7 @@ func TestDashboardIsGrafanas(t *testing.T) {
 	runtime.RegisterPanelcfgVariant(timeseries.VariantConfig())
 	text, err := os.ReadFile(dashboardFile)
 	require.NoError(t, err)
+	//lint:ignore SA1019 the model that all releases of Grafana import
 	var d grafana.Dashboard
 	require.Empty(t, d.UnmarshalJSONStrict(text)) // never nil
 	require.NoError(t, d.Validate())

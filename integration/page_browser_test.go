@@ -47,7 +47,8 @@ func pageShowsScaleOut(t *testing.T, browser context.Context) {
 	ns := startNodes(t, "a", "b", "c")
 	c := dial(t, leastconntest.DefaultServiceConfig, ns[:2]...)
 	waitReady(t, c, ns[:2]...)
-	hold(t, c, 4)
+	held, err := c.OpenN(t.Context(), 4)
+	require.NoError(t, err)
 	p := openPage(t, browser, "?key="+c.Conn().CanonicalTarget())
 	p.becomes(`document.getElementById("pulse").textContent === "live"`)
 	look[int](p, "window.before = 1")
@@ -63,6 +64,8 @@ func pageShowsScaleOut(t *testing.T, browser context.Context) {
 	require.Equal(t, []string{"1000", "1000", "1000"}, look[[]string](p, `[...document.querySelectorAll(".load")].map((r) => r.getAttribute("width"))`))
 	require.NoError(t, c.UpdateNodes(ns[1:]...))
 	p.becomes(`document.querySelector(".departed th")?.textContent.includes("departed")`)
+	require.NoError(t, leastconntest.EndAll(held))
+	p.becomes(`document.querySelectorAll(".endpoints tbody tr").length === 2`)
 }
 
 var attacks = []string{
@@ -133,7 +136,7 @@ func pageLooks(t *testing.T, browser context.Context) {
 
 // everyState opens a ledger with an endpoint in each state.
 func everyState(t *testing.T) (end func()) {
-	r := state.Open("every state, " + strings.Repeat("and-a-long-name", 10)).NewRoster("dns:///" + strings.Repeat("long", 30))
+	r := state.Open("every state, " + strings.Repeat("longname", 20)).NewRoster("dns:///" + strings.Repeat("long", 30))
 	r.Guard(state.Guards{FailurePenalty: time.Hour, MaxQueued: 1, SlowStart: state.SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1}})
 	v := r.NewView(0)
 	var eps []state.Endpoint
@@ -223,6 +226,7 @@ func pageSaysThatItIsOld(t *testing.T, browser context.Context) {
 	p := open(t, browser, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if away.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte("<main>a gateway's page</main>"))
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -231,6 +235,7 @@ func pageSaysThatItIsOld(t *testing.T, browser context.Context) {
 	p.becomes(pulse + ` === "live"`)
 	away.Store(true)
 	p.becomes(pulse + ` === "no answer"`)
+	require.NotContains(t, look[string](p, `document.body.textContent`), "gateway")
 	away.Store(false)
 	p.becomes(pulse + ` === "live"`)
 	p.tolerate("503")

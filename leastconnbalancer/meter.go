@@ -42,18 +42,16 @@ func newMeter(recorder stats.MetricsRecorder, target string) *meter {
 	return m
 }
 
-// watch makes the roster the one to report on.
+// watch makes the roster the one to report on. A balancer has one locality.
 func (m *meter) watch(r *state.Roster, locality string) {
 	m.mu.Lock()
-	next := weak.Make(r)
-	same := m.roster == next
-	grown, was := m.grown(), m.locality
-	if !same {
+	grown := m.grown()
+	if next := weak.Make(r); m.roster != next {
 		m.roster, m.recorded = next, state.Counters{}
 	}
 	m.locality = locality
 	m.mu.Unlock()
-	m.record(grown, was)
+	m.record(grown, locality)
 }
 
 // grown returns by how much the counters have grown since it was last called, in

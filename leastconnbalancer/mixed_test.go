@@ -58,7 +58,7 @@ func TestD56MixedCosts(t *testing.T) {
 	begun := l.passes(time.Now(), 500*time.Millisecond) // as many slow ones as there will be
 	apart, slower := 1.0, 2.0
 	for round := 0; (apart > 0.05 || slower > 1.1) && round < 3; round++ {
-		a, b := l.concurrency(2*time.Second, ns[0], ns[1])
+		a, b := c.concurrency(2*time.Second, ns[0], ns[1])
 		end := time.Now()
 		mine, theirs := busy.between(begun, end), spread.between(begun, end)
 		apart = math.Abs(a-b) / max(a, b)
@@ -74,12 +74,14 @@ func TestD56MixedCosts(t *testing.T) {
 	require.LessOrEqual(t, slower, 1.1, "p99 over round_robin's")
 }
 
-// concurrency is how many RPCs two nodes handle, on average over a time.
-func (l *lab) concurrency(over time.Duration, a, b *leastconntest.Node) (atA, atB float64) {
-	l.Helper()
+// concurrency is how many RPCs two nodes have in flight, on average over a time.
+func (c *channel) concurrency(over time.Duration, a, b *leastconntest.Node) (atA, atB float64) {
+	c.lab.Helper()
 	samples, begun := 0.0, time.Now()
-	l.wait("samples", func() bool {
-		atA, atB, samples = atA+float64(a.Live()), atB+float64(b.Live()), samples+1
+	c.lab.wait("samples", func() bool {
+		inA, _ := c.inFlight(a)
+		inB, _ := c.inFlight(b)
+		atA, atB, samples = atA+float64(inA), atB+float64(inB), samples+1
 		return time.Since(begun) >= over
 	})
 	return atA / samples, atB / samples

@@ -21,7 +21,7 @@ import (
 
 // quickly makes a channel try again at once to connect.
 func quickly() leastconntest.ChannelConfig {
-	return leastconntest.ChannelConfig{DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+	return leastconntest.ChannelConfig{ServiceConfig: withoutPenalty, DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1, MaxDelay: 5 * time.Millisecond},
 		MinConnectTimeout: 5 * time.Second,
 	})}}

@@ -123,7 +123,7 @@ func TestWaitingRPCsResumeOnTheFirstReadyNode(t *testing.T) {
 	}
 }
 
-const healthChecked = `{"loadBalancingConfig":[{"least_conn":{}}],"healthCheckConfig":{"serviceName":""}}`
+const healthChecked = `{"loadBalancingConfig":[{"least_conn":{"failurePenalty":"0s"}}],"healthCheckConfig":{"serviceName":""}}`
 
 func TestD54AllUnhealthy(t *testing.T) {
 	l := newLab(t)

@@ -98,18 +98,19 @@ func TestWaitersWakeOn(t *testing.T) {
 // The caps of the configuration hold under another resource key, too.
 func TestCapsHoldUnderAnotherKey(t *testing.T) {
 	f := newFull(t, false)
-	first := f.line(1)
-	require.NoError(t, f.Update(lcresolver.SetMaxInFlight(f.a.Endpoint(), 2)))
-	require.Equal(t, result{node: "a"}, <-first[0])
-	f.reconfigure(leastconnbalancer.Config{ResourceKey: f.key + "2", MaxInFlight: 2}, f.a)
 	f.key += "2"
-	f.hold(2)
+	f.reconfigure(leastconnbalancer.Config{ResourceKey: f.key, MaxInFlight: 1}, f.a)
+	held, _ := f.hold(1)
 	rpc := f.line(1)
-	f.reconfigure(leastconnbalancer.Config{ResourceKey: f.key, MaxInFlight: 3}, f.a)
+	require.NoError(t, held[0].End())
 	require.Equal(t, result{node: "a"}, <-rpc[0])
-	f.hold(1)
-	f.line(1)
-	require.NoError(t, f.Close())
+
+	f.key += "3"
+	f.reconfigure(leastconnbalancer.Config{ResourceKey: f.key, MaxInFlight: 3}, f.a)
+	f.hold(3)
+	rpc = f.line(1)
+	f.reconfigure(leastconnbalancer.Config{ResourceKey: f.key, MaxInFlight: 4}, f.a)
+	require.Equal(t, result{node: "a"}, <-rpc[0])
 }
 
 func TestD60NewNodeTakesTheFirstWaiter(t *testing.T) {

@@ -138,6 +138,10 @@ func Example_discovery() {
 	// It returns with another address, and is known by its id.
 	large.weight, large.addr = 2, nodes[3].Addr()
 	orders.set(large, small, spare)
+	connected := func() bool { return nodes[3].OpenConns() > 0 }
+	if err := leastconntest.WaitFor(context.Background(), "a connection to the new address", connected); err != nil {
+		log.Fatal(err)
+	}
 	waitForWeights(large, small, spare)
 	fmt.Println("4 more after it has moved:", open(conn, 4))
 	for _, n := range nodesOf("orders") {

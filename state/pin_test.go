@@ -3,6 +3,7 @@ package state
 import (
 	"runtime"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/stretchr/testify/require"
@@ -92,4 +93,20 @@ func TestClosedRosterGoes(t *testing.T) {
 	require.True(t, collected(func() bool { return r.Value() == nil && v.Value() == nil }))
 	require.Empty(t, l.rosters)
 	runtime.KeepAlive(l)
+}
+
+// Nor is a member that had a turn to wait for, while it started slowly.
+func TestMemberThatRampedGoes(t *testing.T) {
+	v := open("")
+	v.roster.Guard(Guards{SlowStart: SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1}})
+	newcomer := func() weak.Pointer[Member] {
+		m := v.roster.Update(nil, []Endpoint{{Addrs: []string{"b"}}})[0]
+		v.Set(m, 1, "b")
+		require.Equal(t, []*Member{m}, v.waits.members)
+		v.roster.Update([]*Member{m}, nil)
+		return weak.Make(m)
+	}
+	m := newcomer()
+	require.True(t, collected(func() bool { return m.Value() == nil }))
+	runtime.KeepAlive(v)
 }

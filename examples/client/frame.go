@@ -34,7 +34,7 @@ var barColours = map[state.NodeState]string{
 // frame is the load of the process as text.
 func (l *live) frame(services []state.Snapshot) string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "least_conn in this process, %v%s\n", time.Since(l.begun).Round(time.Second), l.page)
+	fmt.Fprintf(&w, "least_conn in this process, %.1fs%s\n", time.Since(l.begun).Seconds(), l.page)
 	rows := frameRows
 	for _, s := range services {
 		shown := s.Nodes[:min(rows, len(s.Nodes))]
@@ -61,6 +61,9 @@ func (l *live) table(w io.Writer, nodes []state.NodeSnapshot, next state.MemberS
 		most = max(most, level(n.InFlight+n.Penalty, n))
 	}
 	cell := max(1, most/barWidth)
+	nodes = slices.SortedStableFunc(slices.Values(nodes), func(a, b state.NodeSnapshot) int {
+		return cmp.Compare(l.name(a), l.name(b))
+	})
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "server\tendpoint\tstate\tweight\tin flight\tpicks\tscore\t")
 	for _, n := range nodes {
@@ -82,14 +85,17 @@ func (l *live) table(w io.Writer, nodes []state.NodeSnapshot, next state.MemberS
 	_ = t.Flush() // to memory
 }
 
-// name returns what the server calls itself, "-" before its first session.
+// noName stands for the name of a server before its first session, and after other names.
+const noName = "–"
+
+// name returns what the server calls itself.
 func (l *live) name(n state.NodeSnapshot) string {
 	for _, a := range n.Addresses {
 		if name, ok := l.names[a]; ok {
 			return name
 		}
 	}
-	return "-"
+	return noName
 }
 
 // lowest returns the first member that may be chosen next: of the lowest score in the highest priority level.

@@ -103,12 +103,12 @@ func TestFrame(t *testing.T) {
 	require.Contains(t, frame, "an event")
 	rows := table(t, frame)
 	require.Equal(t, load{"one", "g:1", "ready", "2", "▸3", "▌", 5, 0}, rows["g:1"], "the lowest score, and of the highest level")
-	require.Equal(t, load{"-", "i:1", "ready", "1", "4", "▍░", 2, 0}, rows["i:1"])
-	require.Equal(t, load{"-", "j:1", "draining", "-", "-", strings.Repeat("█", barWidth), 60, 0}, rows["j:1"])
-	require.Equal(t, load{"-", "k:1", "ready", "1", "-", "", 0, 0}, rows["k:1"])
-	require.Equal(t, load{"-", "l:1", "ready", "1", "1", "", 0, 0}, rows["l:1"])
-	require.Equal(t, load{"-", "m:1", "not ready", "-", "-", "", 0, 0}, rows["m:1"])
-	require.Equal(t, load{"-", "n:1", "departed", "-", "-", "▋", 3, 0}, rows["n:1"])
+	require.Equal(t, load{noName, "i:1", "ready", "1", "4", "▍░", 2, 0}, rows["i:1"])
+	require.Equal(t, load{noName, "j:1", "draining", "-", "-", strings.Repeat("█", barWidth), 60, 0}, rows["j:1"])
+	require.Equal(t, load{noName, "k:1", "ready", "1", "-", "", 0, 0}, rows["k:1"])
+	require.Equal(t, load{noName, "l:1", "ready", "1", "1", "", 0, 0}, rows["l:1"])
+	require.Equal(t, load{noName, "m:1", "not ready", "-", "-", "", 0, 0}, rows["m:1"])
+	require.Equal(t, load{noName, "n:1", "departed", "-", "-", "▋", 3, 0}, rows["n:1"])
 }
 
 // A frame fits a terminal of 24 lines and 80 columns, however much there is.

@@ -37,7 +37,8 @@ type live struct {
 // session is an open one. A goroutine of its own reads it.
 type session struct {
 	*leastconntest.Stream
-	end context.CancelFunc
+	end   context.CancelFunc
+	asked bool // to end
 }
 
 // opening is an attempt to open a session.
@@ -124,7 +125,7 @@ func (l *live) hold(ctx context.Context, conn *grpc.ClientConn) {
 	own, end := context.WithCancel(ctx)
 	defer end()
 	stream, err := leastconntest.Open(own, conn)
-	s := &session{stream, end}
+	s := &session{Stream: stream, end: end}
 	tell(ctx, l.news, opening{s, err})
 	if err == nil {
 		_ = stream.Wait() // why it has ended is not shown
@@ -155,6 +156,7 @@ func (l *live) take(o opening, most int) {
 	l.say("new session on " + s.Node())
 	if most > 0 {
 		for _, old := range l.open[:max(0, len(l.open)-most)] {
+			old.asked = true
 			old.end()
 		}
 	}
@@ -165,7 +167,9 @@ func (l *live) lose(s *session) {
 	if l.held[s.Node()]--; l.held[s.Node()] == 0 {
 		delete(l.held, s.Node())
 	}
-	l.say("session ended on " + s.Node())
+	if !s.asked {
+		l.say("session ended on " + s.Node())
+	}
 }
 
 // sessions returns how many each server holds.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,10 +32,15 @@ func TestLiveFleet(t *testing.T) {
 	for _, line := range r.see("new session on c")[:6] {
 		require.Contains(t, line, "new session on c")
 	}
-	r.see("session ended on ")
 	r.see("b leaves the list")
 	r.see("b returns")
-	r.see("new session on ")
+	r.wait("30 are left, and b is level", func() bool {
+		lines := strings.Split(strings.TrimSpace(r.text()), "\n")
+		var a, b, c int
+		_, line, _ := strings.Cut(lines[len(lines)-1], "a ")
+		_, err := fmt.Sscanf(line, "%d  b %d  c %d", &a, &b, &c)
+		return err == nil && a+b+c <= fleetHolds+1 && b >= 9
+	})
 	require.NotContains(t, r.text(), "refused")
 	require.NotContains(t, r.text(), "no session")
 }

@@ -85,6 +85,6 @@ func TestForeignCountIsFound(t *testing.T) {
 	text := out.String()
 	assert.Contains(t, text, "VIOLATED after ")
 	assert.Contains(t, text, `node 127.0.0.1:1 of ledger "soak" has 1 in flight, at most `)
-	assert.Contains(t, text, `{"addresses":["127.0.0.1:1"],"inFlight":1,`, "the ledgers")
+	assert.Contains(t, text, `{"addresses":["127.0.0.1:1"],"state":"ready","inFlight":1,`, "the ledgers")
 	assert.Contains(t, text, "replay with: go run ./interop/soak -seed 3 ")
 }

@@ -95,6 +95,26 @@ func TestPageShowsEveryState(t *testing.T) {
 	require.Equal(t, 6, strings.Count(page, `class="badge`))
 }
 
+// A penalty is drawn in addition to what is in flight, on the same scale.
+func TestPenaltyIsDrawnToScale(t *testing.T) {
+	s := newSite(t)
+	sv := serve(t, t.Name(), "", at("a", "b")...)
+	sv.Guard(state.Guards{FailurePenalty: time.Hour})
+	for range 3 {
+		l, _, _ := sv.view.Acquire()
+		sv.leases = append(sv.leases, l)
+	}
+	require.True(t, sv.leases[0].Fail())
+	sv.load(sv.members[0], 1)
+	sv.load(sv.members[1], 1)
+	var bars []string
+	for _, row := range rows(s.do(http.MethodGet, "/?key="+t.Name(), browser).body) {
+		bars = append(bars, regexp.MustCompile(`(x|width)="(\d+)" (width="(\d+)" )?height="10"`).FindAllString(row, -1)...)
+	}
+	require.NoError(t, sv.Ledger().Check())
+	require.Subset(t, bars, []string{`width="1000" height="10"`, `width="666" height="10"`, `x="666" width="333" height="10"`})
+}
+
 // An RPC that waits, a retry that went elsewhere and a double release are seen.
 func TestChannelCounters(t *testing.T) {
 	s := newSite(t)
@@ -170,6 +190,18 @@ func TestTop(t *testing.T) {
 	require.Contains(t, s.get("?format=html&top=1"), "The 1 most loaded of 4 endpoints")
 	require.Contains(t, s.get("?top=1"), "… and 3 more: add ?top=4\n")
 	require.NotContains(t, s.get("?top=4"), "more:")
+}
+
+// A spread is shown to a tenth.
+func TestSpreadIsShort(t *testing.T) {
+	s := newSite(t)
+	sv := serve(t, t.Name(), "", at("a", "b")...)
+	sv.load(sv.members[0], 1)
+	for weight, want := range map[uint32]string{1: "1", 2: "0.8", 3: "0.7", 1000: "0.5"} {
+		sv.view.Set(sv.members[0], weight, nil)
+		require.Contains(t, s.get("?key="+t.Name()), "spread "+want+";")
+		require.Contains(t, s.get("?format=html&key="+t.Name()), "<dd>"+want+"</dd>")
+	}
 }
 
 // Private ledgers and nodes without an address have names to show, too.
