@@ -15,6 +15,10 @@ import (
 
 func TestMain(m *testing.M) { statetest.Main(m) }
 
+// withoutPenalty selects the policy without its penalty for fresh failures, for
+// tests that look where streams go just after others have broken.
+const withoutPenalty = `{"loadBalancingConfig":[{"least_conn":{"failurePenalty":"0s"}}]}`
+
 // startNodes starts a node for each name, for as long as the test runs.
 func startNodes(t *testing.T, names ...string) []*leastconntest.Node {
 	t.Helper()

@@ -10,10 +10,11 @@ import (
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
+// Without the penalty, which gives a host that fails too little to be judged by.
 const underOutlierDetection = `{"loadBalancingConfig":[{"outlier_detection_experimental":{
 	"interval":"0.2s","baseEjectionTime":"0.5s","maxEjectionTime":"0.5s","maxEjectionPercent":50,
 	"failurePercentageEjection":{"threshold":50,"enforcementPercentage":100,"minimumHosts":3,"requestVolume":5},
-	"childPolicy":[{"least_conn":{}}]}}]}`
+	"childPolicy":[{"least_conn":{"failurePenalty":"0s"}}]}}]}`
 
 // TestD53OutlierDetection: a host that fails is ejected and gets nothing, its
 // streams live on; once it is back its count is the one it had.

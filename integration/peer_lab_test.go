@@ -36,7 +36,7 @@ func dialPeers(t *testing.T, servers ...server) *peerLab {
 	l := &peerLab{T: t, conns: newConnections()}
 	l.ctx = metadata.AppendToOutgoingContext(t.Context(), "hold", "true")
 	var err error
-	l.Channel, err = leastconntest.Dial(leastconntest.ChannelConfig{DialOptions: []grpc.DialOption{
+	l.Channel, err = leastconntest.Dial(leastconntest.ChannelConfig{ServiceConfig: withoutPenalty, DialOptions: []grpc.DialOption{
 		grpc.WithStatsHandler(l.conns),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1, MaxDelay: 20 * time.Millisecond},

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-const retrying = `{"loadBalancingConfig":[{"least_conn":{}}],"methodConfig":[{"name":[{}],"retryPolicy":
+const retrying = `{"loadBalancingConfig":[{"least_conn":{"failurePenalty":"0s"}}],"methodConfig":[{"name":[{}],"retryPolicy":
 	{"maxAttempts":2,"initialBackoff":"0.001s","maxBackoff":"0.001s","backoffMultiplier":1,"retryableStatusCodes":["UNAVAILABLE"]}}]}`
 
 // A proxy whose node is gone answers with an HTTP status of its own, which gRPC

@@ -205,6 +205,22 @@ func TestPenaltyGoesWithItsNode(t *testing.T) {
 	require.Contains(t, c.calls(3), fined.Name())
 }
 
+// A penalty takes no room: a cap is for RPCs.
+func TestPenaltyTakesNoRoom(t *testing.T) {
+	l := newLab(t)
+	ns := l.nodes("a", "b")
+	c := l.dialWith(guarded(leastconnbalancer.Config{
+		FailurePenalty: leastconnbalancer.NewDuration(time.Minute), MaxInFlight: 1, OnFull: leastconnbalancer.OnFullFail,
+	}), ns...)
+	for range 6 {
+		require.Error(t, failures["unary"](c, ns, codes.Unavailable))
+	}
+	require.Equal(t, 6, c.penalty(ns...))
+	_, by := c.hold(2)
+	require.Equal(t, map[string]int{"a": 1, "b": 1}, by)
+	c.refused()
+}
+
 // Switched off or on at run time, it holds for the failures from then on.
 func TestPenaltyChangesAtRunTime(t *testing.T) {
 	l := newLab(t)

@@ -58,9 +58,11 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	ctx := info.Ctx
 	if res.Done == nil {
 		res.Done = func(info balancer.DoneInfo) {
-			if info.Err != nil || !info.BytesReceived {
-				unsuccessful(ctx, lease, info)
+			if info.Err == nil && info.BytesReceived {
+				lease.Release()
+				return
 			}
+			unsuccessful(ctx, lease, info)
 			end(lease, info)
 		}
 	} else {

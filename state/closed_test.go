@@ -89,3 +89,23 @@ func TestAddressListedTwice(t *testing.T) {
 	addrs[0] = "c"
 	require.NoError(t, s.ledger.Check())
 }
+
+// What a view has picked is counted when it is closed, and once.
+func TestClosedViewsPicksCount(t *testing.T) {
+	s := newSite(t)
+	s.add("a")
+	s.round(3)
+	second := s.roster.NewView(1)
+	picks := func() uint64 { return s.roster.Counters().Picks }
+	for range 2 {
+		s.view.Close()
+		require.EqualValues(t, 3, picks())
+		require.EqualValues(t, 3, s.ledger.Snapshot().Rosters[0].Picks)
+	}
+	second.Set(s.members["a"], 1, "a")
+	s.keep(second)
+	require.EqualValues(t, 4, picks())
+	s.roster.Close()
+	second.Close()
+	require.EqualValues(t, 4, picks())
+}

@@ -110,3 +110,19 @@ func TestMemberThatRampedGoes(t *testing.T) {
 	require.True(t, collected(func() bool { return m.Value() == nil }))
 	runtime.KeepAlive(v)
 }
+
+// Levels come and go in a roster that lives on.
+func TestClosedViewGoes(t *testing.T) {
+	r := newLedger("").NewRoster("test")
+	closed := func() weak.Pointer[View] {
+		v := r.NewView(0)
+		v.Close()
+		return weak.Make(v)
+	}
+	for range 2 {
+		v := closed()
+		require.True(t, collected(func() bool { return v.Value() == nil }))
+		r.NewView(1) // which stays
+	}
+	runtime.KeepAlive(r)
+}
