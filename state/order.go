@@ -99,24 +99,6 @@ func (o *order) replace(m *Member, weight float64, value any) {
 	o.seated(c)
 }
 
-// reweigh gives m, which has a seat, another weight. It keeps its turn.
-func (o *order) reweigh(m *Member, weight float64) {
-	old := o.seats[m.seat]
-	o.remove(m)
-	c, b := o.sit(m, weight, old.value)
-	at := o.buckets[b].head
-	for at != none && o.seats[at].stamp <= old.stamp {
-		at = o.seats[at].next
-	}
-	if at == none {
-		o.push(m.seat, b)
-	} else {
-		o.pushBefore(m.seat, at)
-	}
-	o.seats[m.seat].stamp = old.stamp
-	o.seated(c)
-}
-
 // sit gives m a seat and finds its class and bucket.
 func (o *order) sit(m *Member, weight float64, value any) (c, b int32) {
 	m.seat = int32(len(o.seats))
