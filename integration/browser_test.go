@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/debugpage"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
 // startBrowser starts a headless Chromium with a profile of its own, which
@@ -62,7 +63,7 @@ func open(t *testing.T, browser context.Context, handler http.Handler, query str
 	t.Helper()
 	p := &tab{T: t, site: httptest.NewServer(handler)}
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithListener(p.listen))
-	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
 	p.ctx = ctx
 	t.Cleanup(func() {
 		stop()
@@ -129,7 +130,9 @@ func look[T any](p *tab, expression string) T {
 // becomes waits until an expression on the page is true.
 func (p *tab) becomes(expression string) {
 	p.Helper()
-	wait(p.T, expression, func() bool { return look[bool](p, "Boolean("+expression+")") })
+	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
+	defer cancel()
+	require.NoError(p, leastconntest.WaitFor(ctx, expression, func() bool { return look[bool](p, "Boolean("+expression+")") }))
 }
 
 // as sets the width of the window and the colour scheme.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
 
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
@@ -44,6 +46,7 @@ func (l *lab) dialParent(p *parent, cfg leastconntest.ChannelConfig, nodes ...*l
 	if cfg.ServiceConfig == "" {
 		cfg.ServiceConfig = parentConfig
 	}
+	cfg.ServiceConfig = strings.Replace(cfg.ServiceConfig, strconv.Quote(leastconnbalancer.Name), `"least_conn_parent"`, 1)
 	target := leastconntest.Scheme + ":///" + cfg.Target
 	parents.byTarget.Store(target, p)
 	l.Cleanup(func() { parents.byTarget.Delete(target) })

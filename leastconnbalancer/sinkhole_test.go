@@ -75,14 +75,16 @@ func (c *channel) unaryOnce(ctx context.Context) (string, error) { return c.Unar
 // What the penalty is for: without it most RPCs fail.
 func TestD49WithoutPenalty(t *testing.T) {
 	l := newLab(t)
-	ns := l.slow("a", "b", "c")
+	ns := l.nodes("a", "b", "c")
 	failing(ns[0])
+	ns[1].SetDelay(200 * time.Millisecond)
+	ns[2].SetDelay(200 * time.Millisecond)
 	c := l.dialWith(guarded(penaltyFor(0)), ns...)
-	w := c.crew(12, 2*time.Millisecond, c.unaryOnce)
 	begun := time.Now()
-	end := l.passes(begun, 300*time.Millisecond)
+	w := c.crew(12, 2*time.Millisecond, c.unaryOnce)
+	l.wait("calls", func() bool { return len(w.between(begun, time.Now())) >= 300 })
 	w.stop()
-	all := w.between(begun, end)
+	all := w.between(begun, time.Now())
 	t.Logf("failed: %.1f %% of %d", 100*all.share(), len(all))
 	require.Greater(t, all.share(), 0.5)
 }

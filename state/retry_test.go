@@ -43,3 +43,25 @@ func TestRetryLeavesTheFailedNodeAtTheEnd(t *testing.T) {
 		require.Equal(t, failed, at)
 	}
 }
+
+// An attempt that has used nothing is taken back, and no other.
+func TestTriedRemove(t *testing.T) {
+	s := newSite(t)
+	s.add("a", "b", "c")
+	s.openMany(3)
+	tried := new(state.Tried)
+	for _, a := range []string{"a", "b", "c"} {
+		tried.Add(s.leases[a][0])
+	}
+	_, _, ok := s.view.AcquireElsewhere(tried)
+	require.False(t, ok)
+	tried.Remove(s.leases["b"][0])
+	lease, value, ok := s.view.AcquireElsewhere(tried)
+	require.True(t, ok)
+	require.Equal(t, "b", value)
+	require.True(t, lease.Release())
+	tried.Remove(lease) // over
+	tried.Remove(s.leases["a"][0])
+	tried.Remove(s.leases["c"][0])
+	require.True(t, tried.Empty())
+}

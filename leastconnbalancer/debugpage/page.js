@@ -50,4 +50,4 @@ async function live() {
   }
   setTimeout(live, Math.max(period, 2 * (performance.now() - start)));
 }
-live();
+setTimeout(live, period);
