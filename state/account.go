@@ -6,7 +6,7 @@ import "time"
 type Counters struct {
 	Picks          uint64 `json:"picks"`          // leases, ever
 	Queued         uint64 `json:"queued"`         // RPCs that had to wait
-	Elsewhere      uint64 `json:"elsewhere"`      // later attempts that went to a node not tried before
+	Elsewhere      uint64 `json:"elsewhere"`      // later attempts that avoided the nodes tried since the RPC last started over
 	Penalties      uint64 `json:"penalties"`      // units that failures have left
 	DoubleReleases uint64 `json:"doubleReleases"` // leases given back once more: a bug of the caller, without effect
 }

@@ -48,8 +48,19 @@ type RosterSnapshot struct {
 	Counters
 }
 
-// Snapshot returns the ledger as it is now.
+// Snapshot returns the ledger as it is now. The slices are the caller's.
 func (l *Ledger) Snapshot() Snapshot {
+	s := l.collect()
+	slices.SortFunc(s.Nodes, func(a, b NodeSnapshot) int {
+		return cmp.Or(slices.Compare(a.Addresses, b.Addresses), cmp.Compare(a.ID, b.ID), cmp.Compare(a.InFlight, b.InFlight))
+	})
+	slices.SortFunc(s.Rosters, func(a, b RosterSnapshot) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Picks, a.Picks)) })
+	s.Imbalance = imbalance(s.Nodes)
+	return s
+}
+
+// collect does what needs the ledger's mutex.
+func (l *Ledger) collect() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := Snapshot{
@@ -63,13 +74,6 @@ func (l *Ledger) Snapshot() Snapshot {
 	for r := range l.rosters {
 		s.Rosters = append(s.Rosters, r.snapshot())
 	}
-	s.Imbalance = imbalance(s.Nodes)
-	slices.SortFunc(s.Rosters, func(a, b RosterSnapshot) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Picks, a.Picks))
-	})
-	slices.SortFunc(s.Nodes, func(a, b NodeSnapshot) int {
-		return cmp.Or(slices.Compare(a.Addresses, b.Addresses), cmp.Compare(a.ID, b.ID), cmp.Compare(a.InFlight, b.InFlight))
-	})
 	return s
 }
 
