@@ -54,7 +54,9 @@ func (l *Ledger) Snapshot() Snapshot {
 	slices.SortFunc(s.Nodes, func(a, b NodeSnapshot) int {
 		return cmp.Or(slices.Compare(a.Addresses, b.Addresses), cmp.Compare(a.ID, b.ID), cmp.Compare(a.InFlight, b.InFlight))
 	})
-	slices.SortFunc(s.Rosters, func(a, b RosterSnapshot) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Picks, a.Picks)) })
+	slices.SortFunc(s.Rosters, func(a, b RosterSnapshot) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Picks, a.Picks))
+	})
 	s.Imbalance = imbalance(s.Nodes)
 	return s
 }

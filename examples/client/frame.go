@@ -78,7 +78,7 @@ func (l *live) table(w io.Writer, nodes []state.NodeSnapshot, next state.MemberS
 			}
 		}
 		load := level(n.InFlight, n)
-		fmt.Fprintf(t, "%s\t%s\t%s\t%6s\t%9d\t%5d\t%5s\t%s%s\n", l.name(n), printable(n.Addresses[0]), strings.ReplaceAll(string(n.State), "_", " "),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%6s\t%9d\t%5d\t%5s\t%s%s\n", l.name(n), printable(n.Address()), strings.ReplaceAll(string(n.State), "_", " "),
 			weight, n.InFlight, n.Picks, score, l.screen.paint(barColours[n.State], bar(load/cell)),
 			l.screen.paint(yellow, strings.Repeat("░", int(math.Ceil(level(n.Penalty, n)/cell)))))
 	}
