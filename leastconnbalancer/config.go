@@ -2,6 +2,7 @@ package leastconnbalancer
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc/serviceconfig"
@@ -68,11 +69,14 @@ func (c *Config) priorityFailover() time.Duration {
 }
 
 // ServiceConfig renders the service config that selects the policy with this
-// configuration, for grpc.WithDefaultServiceConfig.
+// configuration, for grpc.WithDefaultServiceConfig. Values out of bounds are
+// rendered as they are, for grpc.NewClient to refuse.
 func (c Config) ServiceConfig() string {
 	type policy map[string]Config
-	// A Config always marshals: it has no values that JSON lacks.
-	js, _ := json.Marshal(map[string][]policy{"loadBalancingConfig": {{Name: c}}})
+	js, err := json.Marshal(map[string][]policy{"loadBalancingConfig": {{Name: c}}})
+	if err != nil { // SlowStart has a number that JSON lacks: whoever reads this is told
+		return fmt.Sprintf(`{"loadBalancingConfig":[{%q:%q}]}`, Name, err)
+	}
 	return string(js)
 }
 

@@ -154,3 +154,13 @@ func TestFieldsAreWrittenAsGiven(t *testing.T) {
 		require.Equal(t, c, read)
 	}
 }
+
+// A number that JSON lacks is told, not dropped.
+func TestConfigThatCannotBeRendered(t *testing.T) {
+	nan := math.NaN()
+	c := leastconnbalancer.Config{SlowStart: &leastconnbalancer.SlowStart{Window: leastconnbalancer.Duration(time.Second), Aggression: &nan}}
+	_, err := grpc.NewClient("passthrough:///unused",
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(c.ServiceConfig()))
+	require.ErrorContains(t, err, "least_conn: configuration")
+	require.ErrorContains(t, err, "NaN")
+}

@@ -17,8 +17,8 @@ import (
 func TestD93TotalsFollowSpeed(t *testing.T) {
 	l := newLab(t)
 	ns := []*leastconntest.Node{
-		l.node(leastconntest.Options{Name: "a", Delay: 50 * time.Millisecond}),
-		l.node(leastconntest.Options{Name: "b", Delay: 150 * time.Millisecond}),
+		l.node(leastconntest.Options{Name: "a", Delay: 200 * time.Millisecond}),
+		l.node(leastconntest.Options{Name: "b", Delay: 600 * time.Millisecond}),
 	}
 	c := l.dial(ns...)
 	ctx, cancel := context.WithCancel(l.ctx)
@@ -44,7 +44,7 @@ func TestD93TotalsFollowSpeed(t *testing.T) {
 		return nil
 	})
 	before := started(ns)
-	l.wait("100 calls at b", func() bool { return started(ns, before...)[1] >= 100 })
+	l.wait("40 calls at b", func() bool { return started(ns, before...)[1] >= 40 })
 	stop()
 	totals := started(ns, before...)
 	cancel()
