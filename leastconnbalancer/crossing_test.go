@@ -63,6 +63,9 @@ func newCrossing(t *testing.T, kind leastconntest.Kind, cfg leastconntest.Channe
 	x.held, _ = x.channel.hold(2)
 	require.NoError(x, x.channel.Update(x.endpoints()...))
 	x.waitReady()
+	// A server speaks first: that the client can use it does not mean that it has
+	// heard the client.
+	x.received(leastconntest.ServerToClient, handshake-1)
 	return x
 }
 

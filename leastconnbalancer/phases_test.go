@@ -24,8 +24,11 @@ type phase struct {
 const (
 	// window is how much gRPC sends before the server says that it takes more.
 	window = 64<<10 - 1
-	// upkeep is more than a new connection without RPCs may still have to say, and
-	// less than the first header.
+	// handshake is what a server says before there are RPCs: SETTINGS with one
+	// value, and that it has those of the client.
+	handshake = 15 + 9
+	// upkeep is more than a client may still have to say after that, and less than
+	// the header of its first RPC.
 	upkeep = 50
 )
 

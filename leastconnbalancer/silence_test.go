@@ -35,7 +35,7 @@ var silences = []silence{
 	{name: "blackhole, keepalive", client: pinging, strike: hindrances["blackhole"], code: codes.Unavailable},
 	{name: "deaf server, keepalive", client: pinging, strike: hindrances["deaf server"], code: codes.Unavailable},
 	{name: "deaf client, keepalive", client: pinging, strike: hindrances["no SETTINGS"], code: codes.Unavailable},
-	{name: "blackhole, deadline", deadline: 2 * time.Second, strike: hindrances["blackhole"], code: codes.DeadlineExceeded},
+	{name: "blackhole, deadline", deadline: 5 * time.Second, strike: hindrances["blackhole"], code: codes.DeadlineExceeded},
 	{name: "deaf server, server's keepalive", server: answering, strike: hindrances["deaf server"], code: codes.Unavailable, heard: true},
 }
 
@@ -47,6 +47,7 @@ func TestSilentConnectionInEachPhase(t *testing.T) {
 		*crossing
 		silence
 		name string
+		stop func()
 	}
 	var cells []cell
 	for _, s := range silences {
@@ -61,7 +62,7 @@ func TestSilentConnectionInEachPhase(t *testing.T) {
 			}
 			p.reach(x)
 			s.strike(x.proxy)
-			cells = append(cells, cell{x, s, s.name + "/" + p.name + "/" + k.String()})
+			cells = append(cells, cell{x, s, s.name + "/" + p.name + "/" + k.String(), x.talking()})
 			x.counts(1, 1, 1)
 		})
 	}
@@ -69,6 +70,7 @@ func TestSilentConnectionInEachPhase(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.lab.T = t
 			c.ends(c.code)
+			c.stop()
 			if c.client.Time > 0 {
 				c.othersTakeTheLoad()
 			}
@@ -83,6 +85,33 @@ func (s silence) config() leastconntest.ChannelConfig {
 		cfg.DialOptions = append(cfg.DialOptions, grpc.WithKeepaliveParams(s.client))
 	}
 	return cfg
+}
+
+// talking lets the streams at b and c talk until stop is called. A client that
+// hears of a server does not ask whether it is alive, and so cannot wait for the
+// answer in vain while the machine is busy.
+func (x *crossing) talking() (stop func()) {
+	quit, result := make(chan struct{}), make(chan error, 1)
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		var err error
+		for err == nil {
+			select {
+			case <-tick.C:
+				err = leastconntest.PingAll(x.held)
+			case <-quit:
+				result <- nil
+				return
+			}
+		}
+		result <- err
+	}()
+	return func() {
+		x.Helper()
+		close(quit)
+		require.NoError(x, <-result)
+	}
 }
 
 // othersTakeTheLoad checks that new streams go to b and c alone, evenly.
