@@ -48,11 +48,13 @@ func (n *node) refit() {
 // fit seats m exactly while it may be chosen.
 func (m *Member) fit() {
 	takes := m.view != nil && m.weight > 0
-	if full := takes && m.node.inFlight >= m.limit; full != m.full {
-		m.full = full
-		if m.view != nil {
-			m.view.full += map[bool]int{true: 1, false: -1}[full]
-		}
+	switch full := takes && m.node.inFlight >= m.limit; {
+	case full && !m.full:
+		m.full = true
+		m.view.full++
+	case !full && m.full:
+		m.full = false
+		m.view.full--
 	}
 	switch may := takes && !m.full; {
 	case may && m.seat == none:
