@@ -6,7 +6,7 @@ import (
 )
 
 // maxFree bounds the slots that a ledger keeps for reuse: enough for the ebb
-// and flow of a busy client, some 30 KB at most.
+// and flow of a busy client, some 50 KB at most.
 const maxFree = 1024
 
 // Lease is one counted choice of a node. It is a small value; its copies are
