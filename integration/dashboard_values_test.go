@@ -43,7 +43,7 @@ func openShop(t *testing.T, m *telemetry, nodes ...*leastconntest.Node) (one, tw
 	two = m.dial(leastconntest.ChannelConfig{Target: "two", ServiceConfig: shop}, nodes...)
 	wait(t, "both can use all nodes", func() bool {
 		usable := 0
-		for _, n := range shopNow().Nodes {
+		for _, n := range shopNow().Endpoints {
 			for _, m := range n.Members {
 				if m.Ready {
 					usable++
@@ -131,7 +131,7 @@ func TestDashboardValues(t *testing.T) {
 			p.answers(now, map[string]float64{target: value}, "grpc_target", queries[panel])
 		}
 		for counter, value := range map[string]int{
-			"picks": started - 3, "picks_queued": 1, "picks_elsewhere": 1, "penalties": 1, "double_releases": 0,
+			"picks": started - 3, "picks_queued": 1, "retries_to_other_endpoint": 1, "penalties": 1, "double_releases": 0,
 		} {
 			p.answers(now, map[string]float64{target: float64(value)}, "grpc_target",
 				fmt.Sprintf("grpc_lb_least_conn_%s_total{grpc_target=%q}", counter, target))

@@ -137,7 +137,7 @@ func (l *link) unary() (node string, err error) {
 }
 
 // entry returns what the channel's ledger knows of an address.
-func (l *link) entry(addr string) (n state.NodeSnapshot, found bool) {
+func (l *link) entry(addr string) (n state.EndpointSnapshot, found bool) {
 	l.t.Helper()
 	for _, n := range l.entries() {
 		if slices.Contains(n.Addresses, addr) {
@@ -147,12 +147,12 @@ func (l *link) entry(addr string) (n state.NodeSnapshot, found bool) {
 	return n, false
 }
 
-func (l *link) entries() []state.NodeSnapshot {
+func (l *link) entries() []state.EndpointSnapshot {
 	l.t.Helper()
 	for _, ledger := range state.Ledgers() {
 		if ledger.Key() == l.conn.CanonicalTarget() {
 			require.NoError(l.t, ledger.Check())
-			return ledger.Snapshot().Nodes
+			return ledger.Snapshot().Endpoints
 		}
 	}
 	return nil

@@ -157,7 +157,7 @@ func TestD82TwoProcesses(t *testing.T) {
 		}
 		sum := map[string]int{}
 		for _, p := range pages {
-			for _, n := range p.Services[0].Nodes {
+			for _, n := range p.Services[0].Endpoints {
 				sum[n.Addresses[0]] += int(n.InFlight)
 			}
 		}
@@ -171,9 +171,9 @@ func TestD82TwoProcesses(t *testing.T) {
 // full returns how many nodes are listed, or -1 if one of them does not hold as
 // many as it may.
 func full(s state.Snapshot, limit int) (listed int) {
-	for _, n := range s.Nodes {
+	for _, n := range s.Endpoints {
 		switch {
-		case n.State == state.NodeDeparted:
+		case n.State == state.EndpointDeparted:
 		case n.InFlight != int64(limit):
 			return -1
 		default:

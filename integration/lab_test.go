@@ -49,14 +49,14 @@ func wait(t *testing.T, what string, condition func() bool) {
 }
 
 // node returns the entry of an address in the ledger of a channel.
-func node(t *testing.T, c *leastconntest.Channel, addr string) (n state.NodeSnapshot) {
+func node(t *testing.T, c *leastconntest.Channel, addr string) (n state.EndpointSnapshot) {
 	t.Helper()
 	for _, l := range state.Ledgers() {
 		if l.Key() != c.Conn().CanonicalTarget() {
 			continue
 		}
 		require.NoError(t, l.Check())
-		for _, n := range l.Snapshot().Nodes {
+		for _, n := range l.Snapshot().Endpoints {
 			if n.Addresses[0] == addr {
 				return n
 			}

@@ -136,12 +136,12 @@ func pageLooks(t *testing.T, browser context.Context) {
 
 // everyState opens a ledger with an endpoint in each state.
 func everyState(t *testing.T) (end func()) {
-	r := state.Open("every state, " + strings.Repeat("longname", 20)).NewRoster("dns:///" + strings.Repeat("long", 30))
-	r.Guard(state.Guards{FailurePenalty: time.Hour, MaxQueued: 1, SlowStart: state.SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1}})
-	v := r.NewView(0)
-	var eps []state.Endpoint
+	r := state.Open("every state, " + strings.Repeat("longname", 20)).NewEndpointSet("dns:///" + strings.Repeat("long", 30))
+	r.SetGuards(state.Guards{FailurePenalty: time.Hour, MaxQueued: 1, SlowStart: state.SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1}})
+	v := r.NewReadySet(0)
+	var eps []state.Identity
 	for _, a := range []string{"full", "failed", "departs", "draining", "not-ready"} {
-		eps = append(eps, state.Endpoint{ID: a, Addrs: []string{"[2001:db8:0:1:2:3:4:" + fmt.Sprint(len(eps)) + "]:50051"}})
+		eps = append(eps, state.Identity{ID: a, Addrs: []string{"[2001:db8:0:1:2:3:4:" + fmt.Sprint(len(eps)) + "]:50051"}})
 	}
 	ms := r.Update(nil, eps)
 	var leases []state.Lease
@@ -158,7 +158,7 @@ func everyState(t *testing.T) (end func()) {
 	v.Set(ms[1], 1, nil)
 	require.True(t, leases[3].Fail(), "a penalty")
 	v.Set(ms[3], 0, nil)
-	n := r.Update(ms[2:3], []state.Endpoint{{ID: "starts-slowly", Addrs: []string{"192.0.2.1:1"}}})
+	n := r.Update(ms[2:3], []state.Identity{{ID: "starts-slowly", Addrs: []string{"192.0.2.1:1"}}})
 	v.Set(n[0], 1, nil)
 	for _, m := range []*state.Member{ms[0], ms[1], n[0]} {
 		m.SetMaxInFlight(1)
@@ -166,7 +166,7 @@ func everyState(t *testing.T) (end func()) {
 	l, _, _ := v.Acquire()
 	leases = append(leases, l)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, _, outcome := r.Turn(ctx, nil, v)
+	_, _, outcome := r.AcquireOrQueue(ctx, nil, v)
 	require.Equal(t, state.Queued, outcome)
 	return func() {
 		cancel()
@@ -179,11 +179,11 @@ func everyState(t *testing.T) (end func()) {
 
 // A page with all of 10,000 endpoints lives, and shows the few that one asks for.
 func pageOfManyEndpoints(t *testing.T, browser context.Context) {
-	r := state.Open("many").NewRoster("many")
-	v := r.NewView(0)
-	eps := make([]state.Endpoint, 10_000)
+	r := state.Open("many").NewEndpointSet("many")
+	v := r.NewReadySet(0)
+	eps := make([]state.Identity, 10_000)
 	for i := range eps {
-		eps[i] = state.Endpoint{Addrs: []string{fmt.Sprintf("10.1.%d.%d:50051", i/256, i%256)}}
+		eps[i] = state.Identity{Addrs: []string{fmt.Sprintf("10.1.%d.%d:50051", i/256, i%256)}}
 	}
 	for _, m := range r.Update(nil, eps) {
 		v.Set(m, 1, nil)

@@ -19,7 +19,7 @@ func TestGatewayIsOneEndpoint(t *testing.T) {
 		p := startProxy(t, k, settings{}, ns[1], ns[2], ns[3])
 		m := dialMix(t, ns[0], p)
 		m.list(p, ns[0], p, p)
-		require.Len(t, m.snapshot().Nodes, 2)
+		require.Len(t, m.snapshot().Endpoints, 2)
 		first := m.hold(6, map[string]int{"near": 3, "pod1": 1, "pod2": 1, "pod3": 1})
 		m.counts(3, 3)
 		begun, _ := m.conns.of(p)
@@ -63,7 +63,7 @@ func TestGatewayWithIDs(t *testing.T) {
 		m.connected(p, 3)
 
 		streams := m.hold(6, map[string]int{"pod": 6})
-		for _, n := range m.snapshot().Nodes {
+		for _, n := range m.snapshot().Endpoints {
 			require.Equal(t, []string{p.addr}, n.Addresses)
 			require.EqualValues(t, 2, n.InFlight, n.ID)
 		}
@@ -73,7 +73,7 @@ func TestGatewayWithIDs(t *testing.T) {
 }
 
 func readyNodes(s state.Snapshot) (n int) {
-	for _, node := range s.Nodes {
+	for _, node := range s.Endpoints {
 		if len(node.Members) == 1 && node.Members[0].Ready {
 			n++
 		}

@@ -61,7 +61,7 @@ func (m *mix) inFlight(want ...int) {
 	for _, s := range m.servers {
 		got[s.Addr()] = nil
 	}
-	for _, n := range m.snapshot().Nodes {
+	for _, n := range m.snapshot().Endpoints {
 		got[n.Addresses[0]] = append(got[n.Addresses[0]], int(n.InFlight))
 	}
 	require.Len(m, got, len(m.servers), "addresses in the ledger")

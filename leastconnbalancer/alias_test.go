@@ -32,19 +32,19 @@ func under(n *leastconntest.Node, aliases ...string) resolver.Endpoint {
 }
 
 // nodeAt returns the ledger's node with exactly the endpoint's addresses.
-func (c *channel) nodeAt(ep resolver.Endpoint) (state.NodeSnapshot, bool) {
+func (c *channel) nodeAt(ep resolver.Endpoint) (state.EndpointSnapshot, bool) {
 	c.lab.Helper()
 	var want []string
 	for _, a := range ep.Addresses {
 		want = append(want, a.Addr)
 	}
 	slices.Sort(want)
-	for _, n := range c.snapshot().Nodes {
+	for _, n := range c.snapshot().Endpoints {
 		if slices.Equal(n.Addresses, want) {
 			return n, true
 		}
 	}
-	return state.NodeSnapshot{}, false
+	return state.EndpointSnapshot{}, false
 }
 
 func (c *channel) readyAt(ep resolver.Endpoint) bool {

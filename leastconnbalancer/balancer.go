@@ -19,7 +19,7 @@ import (
 )
 
 // leastConn is one balancer of the policy: it owns a pick_first child for each
-// endpoint and keeps its roster and view of the ledger in step with them. It
+// endpoint and keeps its endpoint set and ready set of the ledger in step with them. It
 // lives from Build to Close; the counts outlive it.
 type leastConn struct {
 	// Set once.
@@ -41,13 +41,13 @@ type leastConn struct {
 	// ledger's mutex and gRPC's locks behind UpdateState come after it.
 	mu       sync.Mutex
 	key      string
-	roster   *state.Roster
+	set      *state.EndpointSet
 	levels   []*level // by priority
 	unlinked bool     // a level has no picker yet
 	failover time.Duration
 	guards   state.Guards
 	limit    uint32             // of RPCs in flight, for endpoints that have none of their own; 0: none
-	served   *picker.Picker     // whose views have room for RPCs that wait
+	served   *picker.Picker     // whose ready sets have room for RPCs that wait
 	waker    *waker             // nil before a cap is used
 	failure  error              // what RPCs fail with while there are no children
 	failed   *child             // the last taker that reported TRANSIENT_FAILURE
@@ -78,10 +78,10 @@ func (b *leastConn) UpdateClientConnState(s balancer.ClientConnState) error {
 	b.hold()
 	defer b.publish()
 	cfg := configOf(s.BalancerConfig)
-	old, key := b.roster, b.resourceKey(cfg, s.ResolverState)
+	old, key := b.set, b.resourceKey(cfg, s.ResolverState)
 	b.use(key, cfg)
 	b.logConfig(key, cfg)
-	b.meter.watch(b.roster, weightedtarget.LocalityFromResolverState(s.ResolverState))
+	b.meter.watch(b.set, weightedtarget.LocalityFromResolverState(s.ResolverState))
 	runtime.KeepAlive(old) // whose last counts the meter has only just recorded
 	attrs := pickfirst.EnableHealthListener(resolver.State{Attributes: s.ResolverState.Attributes}).Attributes
 	all := !sameAttributes(attrs, b.attrs)
@@ -157,8 +157,8 @@ func (b *leastConn) Close() {
 		l.stop()
 		l.picker.Close()
 	}
-	roster, left, waker := b.roster, b.leaving, b.waker
-	b.roster, b.levels, b.failed, b.leaving, b.served, b.waker = nil, nil, nil, nil, nil, nil
+	roster, left, waker := b.set, b.leaving, b.waker
+	b.set, b.levels, b.failed, b.leaving, b.served, b.waker = nil, nil, nil, nil, nil, nil
 	b.mu.Unlock()
 	b.meter.close()
 	waker.stop()

@@ -83,7 +83,7 @@ func TestD64ChannelsShareTheCap(t *testing.T) {
 	one := dial(under(n, "v4", "v6"))
 	two := dial(under(n, "v6"))
 	l.wait("both use it", func() bool {
-		nodes := two.snapshot().Nodes
+		nodes := two.snapshot().Endpoints
 		return len(nodes) == 1 && len(nodes[0].Members) == 2 && nodes[0].Members[0].Ready && nodes[0].Members[1].Ready
 	})
 	held, _ := one.hold(2)
@@ -175,7 +175,7 @@ func TestWrongCapRefusesTheList(t *testing.T) {
 	}
 	c.hold(1)
 	c.counts(ns, 2, 2, 0)
-	require.Equal(t, state.NodeSnapshot{}, c.of(ns[2]))
+	require.Equal(t, state.EndpointSnapshot{}, c.of(ns[2]))
 	require.Zero(t, ns[2].Conns(), "connections to c")
 	require.NoError(t, c.Update(list(lcresolver.MaxMaxInFlight)...))
 	c.waitReady(ns...)

@@ -109,7 +109,7 @@ func TestChannelClosedInABlackhole(t *testing.T) {
 			x.counts(1, 1, 1)
 			require.NoError(t, x.channel.Close())
 			require.Equal(t, codes.Canceled, codeOf(<-x.result))
-			x.wait("nothing is left in the ledger", func() bool { return len(x.channel.snapshot().Nodes) == 0 })
+			x.wait("nothing is left in the ledger", func() bool { return len(x.channel.snapshot().Endpoints) == 0 })
 			x.proxy.Heal()
 			x.served(x.nodes, 0, 0, 0)
 		})

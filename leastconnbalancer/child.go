@@ -55,7 +55,7 @@ func (c *child) UpdateState(s balancer.State) {
 	}
 }
 
-// setState moves c to a state, in its level and in the level's view. Caller
+// setState moves c to a state, in its level and in the level's ready set. Caller
 // holds mu.
 func (b *leastConn) setState(c *child, s connectivity.State, picker balancer.Picker) {
 	was := c.state
@@ -67,9 +67,9 @@ func (b *leastConn) setState(c *child, s connectivity.State, picker balancer.Pic
 	c.level.settle()
 	switch {
 	case s == connectivity.Ready:
-		c.level.view.Set(c.member, c.weight, picker)
+		c.level.readySet.Set(c.member, c.weight, picker)
 	case was == connectivity.Ready:
-		c.level.view.Remove(c.member)
+		c.level.readySet.Remove(c.member)
 	}
 	if s == connectivity.TransientFailure {
 		c.member.StartSlowly()

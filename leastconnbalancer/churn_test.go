@@ -157,7 +157,7 @@ func TestD10ChurnLeavesNothing(t *testing.T) {
 	l.wait("the node has ten connections", func() bool { return n.OpenConns() == 10 })
 	heap, goroutines := heapInUse(), runtime.NumGoroutine()
 	c.churn(n, 1000)
-	require.Len(t, c.snapshot().Nodes, 10)
+	require.Len(t, c.snapshot().Endpoints, 10)
 	l.wait("the node has ten connections", func() bool { return n.OpenConns() == 10 })
 	l.atMostGoroutines(goroutines)
 	l.wait("the heap has grown by less than 5 MB", func() bool { return heapInUse() < heap+5<<20 })
@@ -171,14 +171,14 @@ func TestD10ChurnWithHeldStreams(t *testing.T) {
 	old := c.churn(n, 1)
 	streams, _ := c.hold(10)
 	c.churn(n, 100)
-	require.Len(t, c.snapshot().Nodes, 20)
+	require.Len(t, c.snapshot().Endpoints, 20)
 	for _, ep := range old {
 		require.Equal(t, 1, c.inFlightAt(ep))
 	}
 	require.NoError(t, leastconntest.PingAll(streams))
 	for i, s := range streams {
 		require.NoError(t, s.End())
-		require.Len(t, c.snapshot().Nodes, 19-i)
+		require.Len(t, c.snapshot().Endpoints, 19-i)
 	}
 }
 

@@ -22,8 +22,8 @@ func TestCountersOfRetries(t *testing.T) {
 		attempts, nodes int
 		want            map[string]int
 	}{
-		"as many attempts as nodes": {2, 2, map[string]int{"picks": 2, "picks_elsewhere": 1, "penalties": 2}},
-		"more attempts than nodes":  {5, 3, map[string]int{"picks": 5, "picks_elsewhere": 3, "penalties": 5}},
+		"as many attempts as nodes": {2, 2, map[string]int{"picks": 2, "retries_to_other_endpoint": 1, "penalties": 2}},
+		"more attempts than nodes":  {5, 3, map[string]int{"picks": 5, "retries_to_other_endpoint": 3, "penalties": 5}},
 		"a single node":             {3, 1, map[string]int{"picks": 3}},
 	} {
 		t.Run(name, func(t *testing.T) {

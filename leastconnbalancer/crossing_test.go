@@ -197,5 +197,5 @@ func (x *crossing) recovers() {
 	x.counts(0, 0, 0)
 	require.NoError(x, x.channel.Close())
 	require.Equal(x, x.parent.picks.Load(), x.parent.dones.Load(), "Dones for picks")
-	require.Empty(x, x.channel.snapshot().Nodes, "what is left in the ledger")
+	require.Empty(x, x.channel.snapshot().Endpoints, "what is left in the ledger")
 }

@@ -77,7 +77,7 @@ func (d *diff) keep(i int, c *child, update uint64) {
 // ones are left to be told.
 func (b *leastConn) apply(d diff) {
 	for _, ch := range d.changed {
-		b.set(ch.child, ch)
+		b.applyChange(ch.child, ch)
 	}
 	left := map[*state.Member]*child{}
 	joined := 0
@@ -96,7 +96,7 @@ func (b *leastConn) apply(d diff) {
 		}
 		delete(left, m)
 		c.key, c.update = ch.key, b.update
-		b.set(c, ch)
+		b.applyChange(c, ch)
 		b.children[c.key] = c
 		d.listed[ch.index] = c
 	}
@@ -118,7 +118,7 @@ func (b *leastConn) apply(d diff) {
 	b.logList(joined, len(left), len(d.changed)+len(d.joins)-joined)
 }
 
-// enroll tells the roster who leaves and who joins.
+// enroll tells the endpoint set who leaves and who joins.
 func (b *leastConn) enroll(left map[*state.Member]*child, joins []change) []*state.Member {
 	if len(left) == 0 && len(joins) == 0 {
 		return nil
@@ -127,15 +127,15 @@ func (b *leastConn) enroll(left map[*state.Member]*child, joins []change) []*sta
 	for m := range left {
 		leave = append(leave, m)
 	}
-	eps := make([]state.Endpoint, len(joins))
+	eps := make([]state.Identity, len(joins))
 	for i, ch := range joins {
 		eps[i] = identityOf(ch.endpoint)
 	}
-	return b.roster.Update(leave, eps)
+	return b.set.Update(leave, eps)
 }
 
 // set gives a child its endpoint and what the resolver says of it.
-func (b *leastConn) set(c *child, ch change) {
+func (b *leastConn) applyChange(c *child, ch change) {
 	c.endpoint, c.stale = ch.endpoint, true
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -151,7 +151,7 @@ func (b *leastConn) set(c *child, ch change) {
 		old.settle()
 	}
 	if c.state == connectivity.Ready {
-		c.level.view.Set(c.member, c.weight, c.picker)
+		c.level.readySet.Set(c.member, c.weight, c.picker)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // member returns the node as the only channel of the ledger has it.
 func (c *channel) member(n *leastconntest.Node) state.MemberSnapshot {
 	c.lab.Helper()
-	for _, s := range c.snapshot().Nodes {
+	for _, s := range c.snapshot().Endpoints {
 		if slices.Contains(s.Addresses, n.Addr()) {
 			require.Len(c.lab, s.Members, 1)
 			return s.Members[0]

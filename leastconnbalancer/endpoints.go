@@ -55,8 +55,8 @@ func factsOf(ep resolver.Endpoint) (facts, error) {
 }
 
 // identityOf returns what load state knows the endpoint by.
-func identityOf(ep resolver.Endpoint) state.Endpoint {
-	id := state.Endpoint{ID: lcresolver.ID(ep), Addrs: make([]string, len(ep.Addresses))}
+func identityOf(ep resolver.Endpoint) state.Identity {
+	id := state.Identity{ID: lcresolver.ID(ep), Addrs: make([]string, len(ep.Addresses))}
 	for i, a := range ep.Addresses {
 		id.Addrs[i] = a.Addr
 	}

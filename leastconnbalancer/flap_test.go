@@ -217,7 +217,7 @@ func TestAddressAddedAndDropped(t *testing.T) {
 		l.wait("a is ready", func() bool { return c.readyAt(under(a, step.addrs...)) && a.Conns() == step.conns })
 		require.Equal(t, 4, c.inFlightAt(under(a, step.addrs...)))
 		require.Equal(t, 4, c.inFlightAt(under(b, "v4")))
-		require.Len(t, c.snapshot().Nodes, 2)
+		require.Len(t, c.snapshot().Endpoints, 2)
 	}
 	_, by := c.hold(4)
 	require.Equal(t, map[string]int{"a": 2, "b": 2}, by)

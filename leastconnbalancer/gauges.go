@@ -10,10 +10,10 @@ import (
 
 // recordGauges records what a ledger's snapshot shows.
 func recordGauges(to stats.AsyncMetricsRecorder, s state.Snapshot, target, locality string) {
-	byState := map[state.NodeState]int64{}
+	byState := map[state.EndpointState]int64{}
 	byAddress := map[string]int64{}
 	oldest := 0.0
-	for _, n := range s.Nodes {
+	for _, n := range s.Endpoints {
 		byState[n.State]++
 		byAddress[n.Address()] += n.InFlight
 		oldest = max(oldest, n.OldestSeconds)
@@ -24,7 +24,7 @@ func recordGauges(to stats.AsyncMetricsRecorder, s state.Snapshot, target, local
 	// Last: where the endpoint label is off, all of these are one series, and the
 	// last one is its value.
 	inFlightGauge.Record(to, s.InFlight, target, locality, "")
-	for _, is := range state.NodeStates {
+	for _, is := range state.EndpointStates {
 		endpointsGauge.Record(to, byState[is], target, string(is), locality)
 	}
 	queueLengthGauge.Record(to, s.Waiting, target, locality)

@@ -45,14 +45,14 @@ func limited(nodes []*leastconntest.Node, limits ...int) []resolver.Endpoint {
 }
 
 // of returns what the channel's ledger knows of the node.
-func (c *channel) of(n *leastconntest.Node) state.NodeSnapshot {
+func (c *channel) of(n *leastconntest.Node) state.EndpointSnapshot {
 	c.lab.Helper()
-	for _, s := range c.snapshot().Nodes {
+	for _, s := range c.snapshot().Endpoints {
 		if slices.Contains(s.Addresses, n.Addr()) {
 			return s
 		}
 	}
-	return state.NodeSnapshot{}
+	return state.EndpointSnapshot{}
 }
 
 // penalty is that of the nodes together.
@@ -67,7 +67,7 @@ func (c *channel) penalty(nodes ...*leastconntest.Node) (sum int) {
 // penalties is how many there have ever been.
 func (c *channel) penalties() (sum int) {
 	c.lab.Helper()
-	for _, r := range c.snapshot().Rosters {
+	for _, r := range c.snapshot().EndpointSets {
 		sum += int(r.Penalties)
 	}
 	return sum
@@ -136,7 +136,7 @@ func (l *lab) peaked(names ...string) (nodes []*leastconntest.Node, peaks []*pea
 // atMost is a check for watch: no node has more than limit in flight.
 func atMost(limit int64) func(state.Snapshot) error {
 	return func(s state.Snapshot) error {
-		for _, n := range s.Nodes {
+		for _, n := range s.Endpoints {
 			if n.InFlight > limit {
 				return fmt.Errorf("node %v has %d in flight, more than %d", n.Addresses, n.InFlight, limit)
 			}

@@ -18,11 +18,11 @@ const (
 // The counters of a channel. Like the gauges they are off until a stats handler
 // such as grpc's opentelemetry is told their names.
 var (
-	picksCount          = counter("picks", "{pick}", "RPC attempts that were given an endpoint")
-	picksQueuedCount    = counter("picks_queued", "{rpc}", "RPCs that had to wait because all endpoints were at their maxInFlight")
-	picksElsewhereCount = counter("picks_elsewhere", "{pick}", "retries that were sent to another endpoint than the attempts before; an RPC that has tried all endpoints starts over")
-	penaltiesCount      = counter("penalties", "{penalty}", "attempts that failed soon after their start and weigh on their endpoint for failurePenalty")
-	doubleReleasesCount = counter("double_releases", "{release}", "ends of an RPC attempt that were reported twice; a bug of gRPC or of a policy above this one, without effect on the counts")
+	picksCount                  = counter("picks", "{pick}", "RPC attempts that were given an endpoint")
+	picksQueuedCount            = counter("picks_queued", "{rpc}", "RPCs that had to wait because all endpoints were at their maxInFlight")
+	retriesToOtherEndpointCount = counter("retries_to_other_endpoint", "{pick}", "retries that were sent to another endpoint than the attempts before; an RPC that has tried all endpoints starts over")
+	penaltiesCount              = counter("penalties", "{penalty}", "attempts that failed soon after their start and weigh on their endpoint for failurePenalty")
+	doubleReleasesCount         = counter("double_releases", "{release}", "ends of an RPC attempt that were reported twice; a bug of gRPC or of a policy above this one, without effect on the counts")
 )
 
 // The gauges of a resource key in this process: channels that share it report
@@ -64,7 +64,7 @@ var counts = []struct {
 }{
 	{picksCount, func(c state.Counters) uint64 { return c.Picks }},
 	{picksQueuedCount, func(c state.Counters) uint64 { return c.Queued }},
-	{picksElsewhereCount, func(c state.Counters) uint64 { return c.Elsewhere }},
+	{retriesToOtherEndpointCount, func(c state.Counters) uint64 { return c.RetriesToOtherEndpoint }},
 	{penaltiesCount, func(c state.Counters) uint64 { return c.Penalties }},
 	{doubleReleasesCount, func(c state.Counters) uint64 { return c.DoubleReleases }},
 }

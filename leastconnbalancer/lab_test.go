@@ -148,7 +148,7 @@ func (c *channel) snapshot() state.Snapshot {
 // inFlight returns the ledger's count for the node, and whether it knows it.
 func (c *channel) inFlight(n *leastconntest.Node) (int, bool) {
 	c.lab.Helper()
-	for _, s := range c.snapshot().Nodes {
+	for _, s := range c.snapshot().Endpoints {
 		for _, a := range s.Addresses {
 			if a == n.Addr() {
 				return int(s.InFlight), true
@@ -169,7 +169,7 @@ func (c *channel) waitReady(nodes ...*leastconntest.Node) {
 // ready reports whether a channel of the ledger has the node as a ready member.
 func (c *channel) ready(n *leastconntest.Node) bool {
 	c.lab.Helper()
-	for _, s := range c.snapshot().Nodes {
+	for _, s := range c.snapshot().Endpoints {
 		for _, a := range s.Addresses {
 			if a != n.Addr() {
 				continue
@@ -189,7 +189,7 @@ func (c *channel) ready(n *leastconntest.Node) bool {
 func (c *channel) members(n *leastconntest.Node) int {
 	c.lab.Helper()
 	ready := 0
-	for _, s := range c.snapshot().Nodes {
+	for _, s := range c.snapshot().Endpoints {
 		if !slices.Contains(s.Addresses, n.Addr()) {
 			continue
 		}

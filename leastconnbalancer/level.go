@@ -15,13 +15,13 @@ import (
 // level is the endpoints of one priority. Only those with a weight above 0, its
 // takers, decide whether RPCs can use it. The balancer's mu guards it.
 type level struct {
-	priority uint32
-	view     *state.View
-	views    []*state.View  // the level's and those below it
-	picker   *picker.Picker // over them
-	children int
-	takers   int
-	states   balancer.ConnectivityStateEvaluator // of the takers
+	priority  uint32
+	readySet  *state.ReadySet
+	readySets []*state.ReadySet // the level's and those below it
+	picker    *picker.Picker    // over them
+	children  int
+	takers    int
+	states    balancer.ConnectivityStateEvaluator // of the takers
 
 	// impatient is set when RPCs are not to wait for the level any more: it has
 	// failed, or its time is over. Once it is ready, they wait for it again.
@@ -85,7 +85,7 @@ func (l *level) stop() {
 func (b *leastConn) levelOf(priority uint32) *level {
 	i, found := slices.BinarySearchFunc(b.levels, priority, func(l *level, p uint32) int { return cmp.Compare(l.priority, p) })
 	if !found {
-		b.levels = slices.Insert(b.levels, i, &level{priority: priority, view: b.roster.NewView(priority)})
+		b.levels = slices.Insert(b.levels, i, &level{priority: priority, readySet: b.set.NewReadySet(priority)})
 		b.unlinked = true
 	}
 	return b.levels[i]
@@ -101,7 +101,7 @@ func (b *leastConn) prune() {
 			return false
 		}
 		l.stop()
-		l.view.Close()
+		l.readySet.Close()
 		return true
 	})
 	if b.unlinked || len(b.levels) < all {
@@ -112,12 +112,12 @@ func (b *leastConn) prune() {
 // link gives each level its picker. Caller holds mu.
 func (b *leastConn) link() {
 	b.unlinked = false
-	views := make([]*state.View, len(b.levels))
+	views := make([]*state.ReadySet, len(b.levels))
 	for i, l := range b.levels {
-		views[i] = l.view
+		views[i] = l.readySet
 	}
 	for i, l := range b.levels {
-		l.views, l.picker = views[i:], picker.New(views[i:]...)
+		l.readySets, l.picker = views[i:], picker.New(views[i:]...)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestLedgerHeldByLiveStream(t *testing.T) {
 	streams, _ := c.hold(3)
 	c.switchAway(ns[0])
 	ledger := c.ledger()
-	require.Empty(t, c.snapshot().Nodes[0].Members)
+	require.Empty(t, c.snapshot().Endpoints[0].Members)
 	collections()
 	require.NotNil(t, ledger.Value())
 

@@ -65,7 +65,7 @@ func TestD65AlternationsLeaveNothing(t *testing.T) {
 	}
 	c.waitReady(ns...)
 	c.counts(ns, 3, 2)
-	require.Len(t, c.snapshot().Nodes, 2)
+	require.Len(t, c.snapshot().Endpoints, 2)
 	l.atMostGoroutines(goroutines + 10)
 	l.wait("only those connections are left", func() bool {
 		return ns[0].OpenConns() == 2 && ns[1].OpenConns() == 2
@@ -96,7 +96,7 @@ func TestD66RepeatsAreNotWeights(t *testing.T) {
 	require.NoError(t, c.Update(b, cc, lcresolver.SetWeight(b, 5), a, a))
 	c.hold(12)
 	c.counts(ns, 8, 8, 8)
-	require.Len(t, c.snapshot().Nodes, 3)
+	require.Len(t, c.snapshot().Endpoints, 3)
 	for _, n := range ns {
 		require.Equal(t, 1, n.Conns(), "connections to %s", n.Name())
 	}
@@ -123,9 +123,9 @@ func TestD70RollingReplacement(t *testing.T) {
 	require.NoError(t, leastconntest.PingAll(held))
 	c.counts(ns, 3, 3, by["c"], by["d"])
 	require.NoError(t, leastconntest.EndAll(held[:5]))
-	require.Len(t, c.snapshot().Nodes, 3, "one of those that left still has a stream")
+	require.Len(t, c.snapshot().Endpoints, 3, "one of those that left still has a stream")
 	require.NoError(t, held[5].End())
-	require.Len(t, c.snapshot().Nodes, 2)
+	require.Len(t, c.snapshot().Endpoints, 2)
 	for _, n := range before {
 		_, known := c.inFlight(n)
 		require.False(t, known, "%s is in the ledger", n.Name())
@@ -145,5 +145,5 @@ func TestD70ReplacedAgainAndAgain(t *testing.T) {
 		l.wait("RPCs run", func() bool { return bg.done.Load() > seen+2 })
 	}
 	bg.stop(l)
-	require.Len(t, c.snapshot().Nodes, 2)
+	require.Len(t, c.snapshot().Endpoints, 2)
 }

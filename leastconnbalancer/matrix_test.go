@@ -94,7 +94,7 @@ func (x *cell) run(e ending) {
 	x.channel.counts(x.nodes, 0, 0)
 	x.served(x.nodes, 0, 0)
 	_ = x.channel.Close()
-	require.Empty(x, x.channel.snapshot().Nodes, "what is left in the ledger")
+	require.Empty(x, x.channel.snapshot().Endpoints, "what is left in the ledger")
 }
 
 // waitUnderWay waits until the RPC is counted and handled, where that can be

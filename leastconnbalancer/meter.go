@@ -25,7 +25,7 @@ type meter struct {
 	// mu guards what follows. Nothing is recorded under it: recorders have locks
 	// of their own, which they hold when they collect.
 	mu        sync.Mutex
-	roster    weak.Pointer[state.Roster]
+	set       weak.Pointer[state.EndpointSet]
 	locality  string
 	recorded  state.Counters
 	collected bool // since the timer was last due
@@ -42,12 +42,12 @@ func newMeter(recorder stats.MetricsRecorder, target string) *meter {
 	return m
 }
 
-// watch makes the roster the one to report on. A balancer has one locality.
-func (m *meter) watch(r *state.Roster, locality string) {
+// watch makes the endpoint set the one to report on. A balancer has one locality.
+func (m *meter) watch(r *state.EndpointSet, locality string) {
 	m.mu.Lock()
 	grown := m.grown()
-	if next := weak.Make(r); m.roster != next {
-		m.roster, m.recorded = next, state.Counters{}
+	if next := weak.Make(r); m.set != next {
+		m.set, m.recorded = next, state.Counters{}
 	}
 	m.locality = locality
 	m.mu.Unlock()
@@ -57,7 +57,7 @@ func (m *meter) watch(r *state.Roster, locality string) {
 // grown returns by how much the counters have grown since it was last called, in
 // the order of counts. Caller holds mu.
 func (m *meter) grown() []uint64 {
-	r := m.roster.Value()
+	r := m.set.Value()
 	if r == nil {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (m *meter) report(r stats.AsyncMetricsRecorder) error {
 		return nil
 	}
 	m.collected = true
-	grown, locality, roster := m.grown(), m.locality, m.roster.Value()
+	grown, locality, roster := m.grown(), m.locality, m.set.Value()
 	m.mu.Unlock()
 	m.record(grown, locality)
 	if roster != nil {

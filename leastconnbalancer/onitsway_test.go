@@ -159,7 +159,7 @@ func TestNodeLeavesInABlackhole(t *testing.T) {
 			x.counts(1, 1, 1)
 			x.cancel()
 			require.Equal(t, codes.Canceled, codeOf(<-x.result))
-			x.wait("a is forgotten", func() bool { return len(x.channel.snapshot().Nodes) == 2 })
+			x.wait("a is forgotten", func() bool { return len(x.channel.snapshot().Endpoints) == 2 })
 			require.NoError(t, x.channel.Update(x.endpoints()...))
 			x.recovers()
 		})

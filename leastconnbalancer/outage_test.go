@@ -189,7 +189,7 @@ func TestClosedWhileConnectingHangs(t *testing.T) {
 			l.wait("the channel connects", func() bool { return p.Accepted() > 0 })
 			require.NoError(t, c.Close())
 			require.Equal(t, codes.Canceled, codeOf((<-waiting).err))
-			require.Empty(t, c.snapshot().Nodes)
+			require.Empty(t, c.snapshot().Endpoints)
 			p.Heal()
 			l.wait("no connection is left", func() bool { return p.Conns() == 0 })
 		})

@@ -199,7 +199,7 @@ func TestPenaltyGoesWithItsNode(t *testing.T) {
 	require.Equal(t, 1, c.penalty(fined), "the other channel lists it")
 	require.NotContains(t, other.calls(10), fined.Name())
 	require.NoError(t, other.UpdateNodes(rest...))
-	require.Equal(t, state.NodeSnapshot{}, c.of(fined))
+	require.Equal(t, state.EndpointSnapshot{}, c.of(fined))
 	c.update(ns...)
 	require.Zero(t, c.penalty(ns...))
 	require.Contains(t, c.calls(3), fined.Name())

@@ -58,7 +58,7 @@ func TestHighestLevelIsUsedAndAllConnect(t *testing.T) {
 	c.hold(3)
 	require.Equal(t, map[string]int{"d": 10}, tally(c.calls(10)))
 	c.counts(ns, 0, 0, 0, 3)
-	for _, s := range c.snapshot().Nodes {
+	for _, s := range c.snapshot().Endpoints {
 		want := map[string]uint32{ns[0].Addr(): 2, ns[1].Addr(): 1, ns[2].Addr(): 1, ns[3].Addr(): 0}[s.Addresses[0]]
 		require.Equal(t, want, s.Members[0].Priority, "%v", s)
 	}

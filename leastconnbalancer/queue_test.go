@@ -68,7 +68,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 		require.NoError(t, (<-rpcs[i]).err)
 	}
 	require.Equal(t, ids, o.seen())
-	require.EqualValues(t, 20, c.snapshot().Rosters[0].Queued)
+	require.EqualValues(t, 20, c.snapshot().EndpointSets[0].Queued)
 	require.NoError(t, held[1].End())
 	c.counts(ns, 0, 0)
 }
@@ -85,10 +85,10 @@ func TestWaiterThatEndsLeavesTheLine(t *testing.T) {
 	first := l.async(func() (string, error) { return c.Unary(ctx) })
 	c.waits(1)
 	second := l.async(func() (string, error) { return c.Unary(l.within(100 * time.Millisecond)) })
-	l.wait("the second RPC waits", func() bool { return c.snapshot().Rosters[0].Queued == 2 })
+	l.wait("the second RPC waits", func() bool { return c.snapshot().EndpointSets[0].Queued == 2 })
 	third := l.async(func() (string, error) { return c.Unary(l.ctx) })
 	require.Equal(t, codes.DeadlineExceeded, codeOf((<-second).err))
-	l.wait("the third RPC waits", func() bool { return c.snapshot().Rosters[0].Queued == 3 })
+	l.wait("the third RPC waits", func() bool { return c.snapshot().EndpointSets[0].Queued == 3 })
 	c.waits(2)
 	cancel()
 	require.Equal(t, codes.Canceled, codeOf((<-first).err))
@@ -153,7 +153,7 @@ func TestThousandWaiters(t *testing.T) {
 	}
 	t.Logf("1000 RPCs that waited were served in %v", time.Since(before).Round(time.Millisecond))
 	stop()
-	r := c.snapshot().Rosters[0]
+	r := c.snapshot().EndpointSets[0]
 	require.Zero(t, r.Waiting)
 	require.EqualValues(t, 1000, r.Queued)
 	require.EqualValues(t, 1010, r.Picks)

@@ -27,9 +27,9 @@ func TestRampIsLinear(t *testing.T) {
 func (c *fakeConn) share(name string) float64 {
 	c.t.Helper()
 	for _, l := range state.Ledgers() {
-		for _, n := range l.Snapshot().Nodes {
+		for _, n := range l.Snapshot().Endpoints {
 			if n.Addresses[0] == name && len(n.Members) > 0 {
-				return n.Members[0].Share
+				return n.Members[0].SlowStartFactor
 			}
 		}
 	}

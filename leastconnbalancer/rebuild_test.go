@@ -92,7 +92,7 @@ func TestReleaseOnOldPickerIsSeenByTheNewOne(t *testing.T) {
 // privately returns the snapshots of the ledgers without a key that know n.
 func privately(n *leastconntest.Node) []state.Snapshot {
 	return slices.DeleteFunc(state.Snapshots(), func(s state.Snapshot) bool {
-		return s.ResourceKey != "" || !slices.ContainsFunc(s.Nodes, func(ns state.NodeSnapshot) bool {
+		return s.ResourceKey != "" || !slices.ContainsFunc(s.Endpoints, func(ns state.EndpointSnapshot) bool {
 			return slices.Contains(ns.Addresses, n.Addr()) && len(ns.Members) == 1 && ns.Members[0].Ready
 		})
 	})

@@ -128,9 +128,9 @@ func TestD80ConfigKeyComesBeforeTheResolvers(t *testing.T) {
 	c.hold(4)
 	c.counts(ns, 2, 2)
 	c.key = resolved
-	require.Empty(t, c.snapshot().Nodes)
+	require.Empty(t, c.snapshot().Endpoints)
 	c.key = c.Conn().CanonicalTarget()
-	require.Empty(t, c.snapshot().Nodes)
+	require.Empty(t, c.snapshot().Endpoints)
 }
 
 func TestD80ChangedKeyMovesTheBalancer(t *testing.T) {
@@ -165,7 +165,7 @@ func TestD80ChangedKeyMovesTheBalancer(t *testing.T) {
 			c.counts(ns, 3, 3)
 			moved.counts(ns, 0, 2)
 			require.NoError(t, leastconntest.EndAll(elsewhere))
-			require.Empty(t, moved.snapshot().Nodes)
+			require.Empty(t, moved.snapshot().Endpoints)
 			for _, n := range ns {
 				require.Equal(t, 1, n.Conns(), "connections to %s", n.Name())
 			}

@@ -23,7 +23,7 @@ func (c *channel) shares(nodes []*leastconntest.Node, want ...float64) {
 	c.lab.Helper()
 	var got []float64
 	for _, n := range nodes {
-		got = append(got, c.member(n).Share)
+		got = append(got, c.member(n).SlowStartFactor)
 	}
 	require.Equal(c.lab, want, got, "shares by node")
 }
@@ -66,7 +66,7 @@ func TestD46RampEndsInTime(t *testing.T) {
 	c.hold(20)
 	before := time.Now()
 	c.update(ns...)
-	pushed, last := time.Now(), c.member(ns[2]).Share
+	pushed, last := time.Now(), c.member(ns[2]).SlowStartFactor
 	require.GreaterOrEqual(t, last, 0.5)
 	require.Less(t, last, 1.0)
 	l.wait("the ramp is over", func() bool {
@@ -75,7 +75,7 @@ func TestD46RampEndsInTime(t *testing.T) {
 			require.NoError(t, c.UpdateNodes(ns...))
 			c.reconfigure(cfg, ns...)
 		}
-		share := c.member(ns[2]).Share
+		share := c.member(ns[2]).SlowStartFactor
 		require.GreaterOrEqual(t, share, last)
 		last = share
 		return share == 1
@@ -160,8 +160,8 @@ func TestGoAwayDoesNotRamp(t *testing.T) {
 	ns := l.nodes("a", "b")
 	c := l.dialWith(guarded(slowly(100*time.Second)), ns...)
 	stop := c.watch(func(s state.Snapshot) error {
-		for _, n := range s.Nodes {
-			if n.Members[0].Share != 1 {
+		for _, n := range s.Endpoints {
+			if n.Members[0].SlowStartFactor != 1 {
 				return fmt.Errorf("node %v ramps", n.Addresses)
 			}
 		}

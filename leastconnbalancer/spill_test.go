@@ -163,7 +163,7 @@ func TestRetriesUnderCaps(t *testing.T) {
 	}
 	require.EqualValues(t, attempts, p.picks.Load(), "picks")
 	require.EqualValues(t, attempts, p.dones.Load(), "Dones")
-	require.Positive(t, c.snapshot().Rosters[0].Queued, "RPCs that waited")
+	require.Positive(t, c.snapshot().EndpointSets[0].Queued, "RPCs that waited")
 	c.waits(0)
 	c.counts(ns, 0, 0, 0, 0)
 }

@@ -34,7 +34,7 @@ func TestD93TotalsFollowSpeed(t *testing.T) {
 	var sums, samples [2]int
 	stop := c.watch(func(s state.Snapshot) error {
 		for i, n := range ns {
-			for _, node := range s.Nodes {
+			for _, node := range s.Endpoints {
 				if node.Addresses[0] == n.Addr() {
 					sums[i] += int(node.InFlight)
 					samples[i]++

@@ -21,10 +21,10 @@ func (b *leastConn) use(key string, cfg *Config) {
 	guards := cfg.guards()
 	guards.Wake = b.waker.signal()
 	b.limit = cfg.maxInFlight()
-	if b.roster != nil && b.key == key {
+	if b.set != nil && b.key == key {
 		if b.guards != guards {
 			b.guards = guards
-			b.roster.Guard(guards)
+			b.set.SetGuards(guards)
 		}
 		b.confineAll()
 		return
@@ -35,11 +35,11 @@ func (b *leastConn) use(key string, cfg *Config) {
 
 // move takes the balancer to the ledger of the key. Caller holds mu.
 func (b *leastConn) move(key string) {
-	old := b.roster
-	b.key, b.roster = key, state.Open(key).NewRoster(b.target)
-	b.roster.Guard(b.guards)
+	old := b.set
+	b.key, b.set = key, state.Open(key).NewEndpointSet(b.target)
+	b.set.SetGuards(b.guards)
 	cs := make([]*child, 0, len(b.children))
-	eps := make([]state.Endpoint, 0, len(b.children))
+	eps := make([]state.Identity, 0, len(b.children))
 	for _, c := range b.children {
 		if c.update == b.update {
 			cs = append(cs, c)
@@ -47,16 +47,16 @@ func (b *leastConn) move(key string) {
 		}
 	}
 	for _, l := range b.levels {
-		l.view = b.roster.NewView(l.priority)
+		l.readySet = b.set.NewReadySet(l.priority)
 	}
 	b.link()
-	for i, m := range b.roster.Update(nil, eps) {
+	for i, m := range b.set.Update(nil, eps) {
 		c := cs[i]
 		c.member, c.capped = m, 0
 		b.confine(c)
 		switch c.state {
 		case connectivity.Ready:
-			c.level.view.Set(m, c.weight, c.picker)
+			c.level.readySet.Set(m, c.weight, c.picker)
 		case connectivity.TransientFailure:
 			m.StartSlowly()
 		}
@@ -83,10 +83,10 @@ func (b *leastConn) confineAll() {
 	}
 }
 
-// serve tells the roster where RPCs that wait may find room. Caller holds mu.
+// serve tells the endpoint set where RPCs that wait may find room. Caller holds mu.
 func (b *leastConn) serve(l *level) {
 	if b.served != l.picker {
 		b.served = l.picker
-		b.roster.Serve(l.views...)
+		b.set.SetQueueSets(l.readySets...)
 	}
 }

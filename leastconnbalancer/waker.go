@@ -8,7 +8,7 @@ type waker struct {
 	done chan struct{}
 }
 
-// awaken starts the waker, if there is none yet, and gives it to the roster.
+// awaken starts the waker, if there is none yet, and gives it to the endpoint set.
 // Caller holds mu.
 func (b *leastConn) awaken() {
 	if b.waker != nil {
@@ -17,7 +17,7 @@ func (b *leastConn) awaken() {
 	w := &waker{wake: make(chan struct{}, 1), done: make(chan struct{})}
 	b.waker = w
 	b.guards.Wake = w.wake
-	b.roster.Guard(b.guards)
+	b.set.SetGuards(b.guards)
 	go func() {
 		for {
 			select {

@@ -57,7 +57,7 @@ func (c *channel) look(check func(state.Snapshot) error) error {
 // steady is watch for a node whose count must not change.
 func (c *channel) steady(n *leastconntest.Node, want int64) (stop func()) {
 	return c.watch(func(s state.Snapshot) error {
-		for _, node := range s.Nodes {
+		for _, node := range s.Endpoints {
 			if !slices.Contains(node.Addresses, n.Addr()) {
 				continue
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// node is an endpoint's picker, and what it picks.
+// endpoint is an endpoint's picker, and what it picks.
 type node struct {
 	balancer.SubConn
 	name string
@@ -25,25 +25,25 @@ func (n *node) Pick(balancer.PickInfo) (balancer.PickResult, error) {
 	return balancer.PickResult{SubConn: n}, n.err
 }
 
-// site is a roster with a view for each level.
+// site is an endpoint set with a ready set for each level.
 type site struct {
 	*testing.T
 	ledger  *state.Ledger
-	views   []*state.View
+	views   []*state.ReadySet
 	members map[string]*state.Member
 	nodes   map[string]*node
 }
 
-// newSite lists the nodes of each level by their one-letter names, all ready.
+// newSite lists the endpoints of each level by their one-letter names, all ready.
 func newSite(t *testing.T, levels ...string) *site {
 	s := &site{T: t, ledger: state.Open(""), members: map[string]*state.Member{}, nodes: map[string]*node{}}
-	r := s.ledger.NewRoster("test")
+	r := s.ledger.NewEndpointSet("test")
 	t.Cleanup(r.Close)
 	t.Cleanup(func() { recorded.Store(false) })
 	for level, names := range levels {
-		s.views = append(s.views, r.NewView(uint32(level)))
+		s.views = append(s.views, r.NewReadySet(uint32(level)))
 		for _, name := range names {
-			s.members[string(name)] = r.Update(nil, []state.Endpoint{{Addrs: []string{string(name)}}})[0]
+			s.members[string(name)] = r.Update(nil, []state.Identity{{Addrs: []string{string(name)}}})[0]
 			s.nodes[string(name)] = &node{name: string(name)}
 			s.ready(level, string(name))
 		}
@@ -55,7 +55,7 @@ func (s *site) ready(level int, name string) { s.views[level].Set(s.members[name
 
 func (s *site) lost(level int, name string) { s.views[level].Remove(s.members[name]) }
 
-// load holds n RPCs of others on the only ready node.
+// load holds n RPCs of others on the only ready endpoint.
 func (s *site) load(level, n int) {
 	for range n {
 		lease, _, ok := s.views[level].Acquire()
@@ -64,7 +64,7 @@ func (s *site) load(level, n int) {
 	}
 }
 
-// sloped is a site of one level whose nodes have 0, 1, 2 and so on in flight.
+// sloped is a site of one level whose endpoints have 0, 1, 2 and so on in flight.
 func sloped(t *testing.T, names string) *site {
 	s := newSite(t, names)
 	for _, name := range names {
@@ -198,7 +198,7 @@ func TestNoRecordWithoutFailure(t *testing.T) {
 	}
 }
 
-// A Done that is called twice neither makes a second record nor notes the node
+// A Done that is called twice neither makes a second record nor notes the endpoint
 // of the RPC that has the lease's place by then.
 func TestDoneTwiceNotesOnce(t *testing.T) {
 	s := sloped(t, "abc")

@@ -16,7 +16,7 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// endings are ends of attempts, and whether they blame the node.
+// endings are ends of attempts, and whether they blame the endpoint.
 func endings() map[string]struct {
 	info   balancer.DoneInfo
 	blames bool
@@ -50,7 +50,7 @@ func endings() map[string]struct {
 // sent is the end of an attempt that reached a server.
 func sent(err error) balancer.DoneInfo { return balancer.DoneInfo{Err: err, BytesSent: true} }
 
-// An end that blames the node leaves a penalty there, whether the child wants to
+// An end that blames the endpoint leaves a penalty there, whether the child wants to
 // hear of it or not; any end gives the lease back.
 func TestEndsThatBlameTheNode(t *testing.T) {
 	var heard []balancer.DoneInfo
@@ -67,7 +67,7 @@ func TestEndsThatBlameTheNode(t *testing.T) {
 				res.Done(want.info)
 				res.Done(want.info)
 				penalty := int64(0)
-				for _, n := range l.Snapshot().Nodes {
+				for _, n := range l.Snapshot().Endpoints {
 					penalty += n.Penalty
 				}
 				require.Equal(t, want.blames, penalty == 1, "penalty %d", penalty)
@@ -81,7 +81,7 @@ func TestEndsThatBlameTheNode(t *testing.T) {
 	}
 }
 
-// A node that fails at once is chosen as if its RPCs lasted.
+// An endpoint that fails at once is chosen as if its RPCs lasted.
 func TestBlamedNodeIsPassedOver(t *testing.T) {
 	bad, good := &child{res: balancer.PickResult{SubConn: &subConn{}}}, &child{res: balancer.PickResult{SubConn: &subConn{}}}
 	v, _ := viewWith(t, state.Guards{FailurePenalty: time.Hour}, 0, bad, good)

@@ -14,7 +14,7 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// line is a picker whose only node takes one RPC, which it has.
+// line is a picker whose only endpoint takes one RPC, which it has.
 type line struct {
 	*testing.T
 	picker *picker.Picker
@@ -135,14 +135,14 @@ func TestChildsErrorPassesTheRoomOn(t *testing.T) {
 	require.Zero(t, s.ledger.Snapshot().InFlight)
 }
 
-// Later views are for what the first has no room for.
+// Later ready sets are for what the first has no room for.
 func TestFullViewSpills(t *testing.T) {
 	l := state.Open("")
-	r := l.NewRoster("test")
+	r := l.NewEndpointSet("test")
 	t.Cleanup(r.Close)
 	first, second := &child{res: balancer.PickResult{SubConn: &subConn{}}}, &child{res: balancer.PickResult{SubConn: &subConn{}}}
-	v, w := r.NewView(0), r.NewView(1)
-	ms := r.Update(nil, []state.Endpoint{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}})
+	v, w := r.NewReadySet(0), r.NewReadySet(1)
+	ms := r.Update(nil, []state.Identity{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}})
 	ms[0].SetMaxInFlight(1)
 	w.Set(ms[1], 1, second)
 	p := picker.New(v, w)

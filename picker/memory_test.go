@@ -55,9 +55,9 @@ func TestPickAllocatesOnce(t *testing.T) {
 // finished returns the Done of an RPC that is over, and its ledger.
 func finished(t *testing.T, c balancer.Picker) (func(balancer.DoneInfo), weak.Pointer[state.Ledger]) {
 	l := state.Open("")
-	r := l.NewRoster("test")
-	v := r.NewView(0)
-	v.Set(r.Update(nil, []state.Endpoint{{Addrs: []string{"a"}}})[0], 1, c)
+	r := l.NewEndpointSet("test")
+	v := r.NewReadySet(0)
+	v.Set(r.Update(nil, []state.Identity{{Addrs: []string{"a"}}})[0], 1, c)
 	res, err := picker.New(v).Pick(balancer.PickInfo{})
 	require.NoError(t, err)
 	res.Done(balancer.DoneInfo{})
@@ -92,10 +92,10 @@ func TestFinishedDonePinsNoChild(t *testing.T) {
 // A live one holds the ledger, through which a new channel sees it.
 func TestLiveDoneHoldsTheLedger(t *testing.T) {
 	done := func() func(balancer.DoneInfo) {
-		r := state.Open(t.Name()).NewRoster("test")
+		r := state.Open(t.Name()).NewEndpointSet("test")
 		defer r.Close()
-		v := r.NewView(0)
-		v.Set(r.Update(nil, []state.Endpoint{{Addrs: []string{"a"}}})[0], 1, &still{})
+		v := r.NewReadySet(0)
+		v.Set(r.Update(nil, []state.Identity{{Addrs: []string{"a"}}})[0], 1, &still{})
 		res, err := picker.New(v).Pick(balancer.PickInfo{})
 		require.NoError(t, err)
 		return res.Done

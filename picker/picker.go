@@ -1,9 +1,9 @@
 // Package picker makes one pick of the least_conn policy: the attempts that the
 // RPC has made already, a lease from load state, the pick of the child that the
-// lease's node belongs to, and a Done that gives the lease back.
+// lease's endpoint belongs to, and a Done that gives the lease back.
 //
 // It calls package state and the child pickers that package leastconnbalancer
-// puts into views as the members' values.
+// puts into ready sets as the members' values.
 package picker
 
 import (
@@ -18,31 +18,31 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// Picker picks from the members that its views have at that moment, so one that
+// Picker picks from the members that its ready sets have at that moment, so one that
 // was published long ago chooses as the newest does. It is safe for concurrent
 // use and never blocks.
 type Picker struct {
-	views atomic.Pointer[[]*state.View] // nil once closed
+	readySets atomic.Pointer[[]*state.ReadySet] // nil once closed
 }
 
-// New returns a picker over views of one roster, whose values must be
-// balancer.Pickers. First attempts go to the first view, and to those after it
-// when all are at their caps there; later ones to nodes that were not tried, in
-// the first view that has one.
-func New(views ...*state.View) *Picker {
+// New returns a picker over ready sets of one endpoint set, whose values must be
+// balancer.Pickers. First attempts go to the first ready set, and to those after it
+// when all are at their caps there; later ones to endpoints that were not tried, in
+// the first ready set that has one.
+func New(views ...*state.ReadySet) *Picker {
 	p := &Picker{}
-	p.views.Store(&views)
+	p.readySets.Store(&views)
 	return p
 }
 
-// Close lets go of the views: gRPC may keep the last picker of a balancer that
+// Close lets go of the ready sets: gRPC may keep the last picker of a balancer that
 // is closed for as long as a finished RPC is kept. RPCs that still pick from it
 // wait for the next one.
-func (p *Picker) Close() { p.views.Store(nil) }
+func (p *Picker) Close() { p.readySets.Store(nil) }
 
 // Pick implements balancer.Picker. The lease is given back by the first call of
 // the result's Done, or at once when the child does not pick. With an empty
-// view, or while all nodes are at their caps, the RPC waits for the next picker;
+// ready set, or while all endpoints are at their caps, the RPC waits for the next picker;
 // when it may not wait for room, it fails with RESOURCE_EXHAUSTED.
 func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	lease, child, err := p.acquire(info.Ctx)
@@ -71,9 +71,9 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	return res, nil
 }
 
-// acquire chooses a node's child picker with a lease on the node.
+// acquire chooses an endpoint's child picker with a lease on the endpoint.
 func (p *Picker) acquire(ctx context.Context) (state.Lease, balancer.Picker, error) {
-	views := p.views.Load()
+	views := p.readySets.Load()
 	if views == nil {
 		return state.Lease{}, nil, balancer.ErrNoSubConnAvailable
 	}
@@ -88,7 +88,7 @@ func (p *Picker) acquire(ctx context.Context) (state.Lease, balancer.Picker, err
 			return lease, child.(balancer.Picker), nil
 		}
 	}
-	lease, child, outcome := first.Roster().Turn(ctx, tried, *views...)
+	lease, child, outcome := first.EndpointSet().AcquireOrQueue(ctx, tried, *views...)
 	switch outcome {
 	case state.Chosen:
 		if explicit {
@@ -105,7 +105,7 @@ func (p *Picker) acquire(ctx context.Context) (state.Lease, balancer.Picker, err
 var errFull = status.Error(codes.ResourceExhausted,
 	"least_conn: all endpoints are full (maxInFlight), and no more RPCs may wait for room (onFull, maxQueued)")
 
-// end gives the lease back. An attempt whose status blames the node weighs on it
+// end gives the lease back. An attempt whose status blames the endpoint weighs on it
 // for a while.
 func end(lease state.Lease, info balancer.DoneInfo) bool {
 	if info.Err != nil && info.BytesSent && blames(info.Err) {
@@ -116,7 +116,7 @@ func end(lease state.Lease, info balancer.DoneInfo) bool {
 
 // blames reports whether a server that works would not have ended an RPC with
 // err. What the caller does (cancel, deadline) and what an application says of a
-// request is no failure of the node.
+// request is no failure of the endpoint.
 func blames(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false

@@ -33,19 +33,19 @@ func (c *child) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	return c.res, c.err
 }
 
-// viewOf returns a view with a ready endpoint for each child.
-func viewOf(t testing.TB, children ...balancer.Picker) (*state.View, *state.Ledger) {
+// viewOf returns a ready set with a ready endpoint for each child.
+func viewOf(t testing.TB, children ...balancer.Picker) (*state.ReadySet, *state.Ledger) {
 	return viewWith(t, state.Guards{}, 0, children...)
 }
 
 // viewWith is viewOf with guards and a cap for each endpoint.
-func viewWith(t testing.TB, g state.Guards, limit uint32, children ...balancer.Picker) (*state.View, *state.Ledger) {
+func viewWith(t testing.TB, g state.Guards, limit uint32, children ...balancer.Picker) (*state.ReadySet, *state.Ledger) {
 	l := state.Open("")
-	r := l.NewRoster("test")
+	r := l.NewEndpointSet("test")
 	t.Cleanup(r.Close)
-	r.Guard(g)
-	v := r.NewView(0)
-	eps := make([]state.Endpoint, len(children))
+	r.SetGuards(g)
+	v := r.NewReadySet(0)
+	eps := make([]state.Identity, len(children))
 	for i := range eps {
 		eps[i].Addrs = []string{string(rune('a' + i))}
 	}
@@ -65,7 +65,7 @@ func TestPickIsCountedUntilDone(t *testing.T) {
 		require.NoError(t, err)
 		dones = append(dones, res.Done)
 	}
-	for _, n := range l.Snapshot().Nodes {
+	for _, n := range l.Snapshot().Endpoints {
 		require.EqualValues(t, 2, n.InFlight)
 	}
 	for i, done := range dones {
@@ -177,11 +177,11 @@ func TestOldPickerSeesTheView(t *testing.T) {
 	p := picker.New(v)
 	held, err := p.Pick(balancer.PickInfo{})
 	require.NoError(t, err)
-	r := l.NewRoster("other")
+	r := l.NewEndpointSet("other")
 	t.Cleanup(r.Close)
 	next := &subConn{}
-	q := r.NewView(0)
-	for i, m := range r.Update(nil, []state.Endpoint{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}}) {
+	q := r.NewReadySet(0)
+	for i, m := range r.Update(nil, []state.Identity{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}}) {
 		q.Set(m, 1, &child{res: balancer.PickResult{SubConn: []balancer.SubConn{old, next}[i]}})
 	}
 	res, err := picker.New(q).Pick(balancer.PickInfo{})

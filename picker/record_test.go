@@ -45,7 +45,7 @@ func TestExplicitRecordComesFirst(t *testing.T) {
 }
 
 // A record that has no attempt yet leaves the first one where it belongs: on
-// the level of the picker, though that has no ready node at this moment.
+// the level of the picker, though that has no ready endpoint at this moment.
 func TestFirstAttemptKeepsToItsLevel(t *testing.T) {
 	s := newSite(t, "a", "b")
 	s.lost(0, "a")
@@ -78,7 +78,7 @@ func TestPickWithoutAttemptIsNotNoted(t *testing.T) {
 	}
 }
 
-// The record is cleared when all ready nodes were tried, not when none is ready.
+// The record is cleared when all ready endpoints were tried, not when none is ready.
 func TestRecordOutlastsAMomentWithoutNodes(t *testing.T) {
 	s := sloped(t, "ab")
 	for kind, r := range map[string]rpc{"none": s.rpc(), "explicit": s.recorded()} {

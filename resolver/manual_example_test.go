@@ -169,11 +169,11 @@ func open(conn *grpc.ClientConn, n int) map[string]int {
 }
 
 // nodesOf returns what the process knows of a service, by id here.
-func nodesOf(resourceKey string) []state.NodeSnapshot {
+func nodesOf(resourceKey string) []state.EndpointSnapshot {
 	for _, s := range state.Snapshots() {
 		if s.ResourceKey == resourceKey {
-			slices.SortFunc(s.Nodes, func(a, b state.NodeSnapshot) int { return strings.Compare(a.ID, b.ID) })
-			return s.Nodes
+			slices.SortFunc(s.Endpoints, func(a, b state.EndpointSnapshot) int { return strings.Compare(a.ID, b.ID) })
+			return s.Endpoints
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func nodesOf(resourceKey string) []state.NodeSnapshot {
 func waitForWeights(servers ...server) {
 	err := leastconntest.WaitFor(context.Background(), "all servers", func() bool {
 		nodes := nodesOf("orders")
-		return len(nodes) == len(servers) && !slices.ContainsFunc(nodes, func(n state.NodeSnapshot) bool {
+		return len(nodes) == len(servers) && !slices.ContainsFunc(nodes, func(n state.EndpointSnapshot) bool {
 			i := slices.IndexFunc(servers, func(s server) bool { return s.id == n.ID })
 			m := n.Members
 			return len(m) != 1 || !m[0].Ready || m[0].Weight != servers[i].weight || !slices.Contains(n.Addresses, servers[i].addr)

@@ -8,12 +8,12 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// loaded returns a view of n ready members with the given weights and a ring
+// loaded returns a ready set of n ready members with the given weights and a ring
 // of held leases.
-func loaded(n, held int, weight func(int) uint32) (*state.View, []state.Lease) {
-	r := state.Open("").NewRoster("bench")
-	v := r.NewView(0)
-	eps := make([]state.Endpoint, n)
+func loaded(n, held int, weight func(int) uint32) (*state.ReadySet, []state.Lease) {
+	r := state.Open("").NewEndpointSet("bench")
+	v := r.NewReadySet(0)
+	eps := make([]state.Identity, n)
 	for i := range eps {
 		eps[i].Addrs = []string{fmt.Sprint(i)}
 	}
@@ -48,7 +48,7 @@ func BenchmarkAcquire(b *testing.B) {
 }
 
 // turn gives the oldest lease of the ring back and acquires another, on and on.
-func turn(b *testing.B, v *state.View, ring []state.Lease) {
+func turn(b *testing.B, v *state.ReadySet, ring []state.Lease) {
 	i := 0
 	for b.Loop() {
 		ring[i].Release()
@@ -77,12 +77,12 @@ func BenchmarkGuards(b *testing.B) {
 		{"all", all, 3, 50},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
-			r := state.Open("").NewRoster("bench")
+			r := state.Open("").NewEndpointSet("bench")
 			defer r.Close()
-			r.Guard(bc.guards)
-			v := r.NewView(0)
+			r.SetGuards(bc.guards)
+			v := r.NewReadySet(0)
 			list := func(n int, name string) {
-				eps := make([]state.Endpoint, n)
+				eps := make([]state.Identity, n)
 				for i := range eps {
 					eps[i].Addrs = []string{fmt.Sprint(name, i)}
 				}

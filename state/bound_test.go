@@ -52,7 +52,7 @@ func (s *site) busy(addr string, weight uint32, leases int) {
 	s.set(addr, weight)
 }
 
-// Penalties put a node one unit behind the busiest other, never further.
+// Penalties put an endpoint one unit behind the busiest other, never further.
 func TestPenaltyIsBound(t *testing.T) {
 	inTime(t, func(s *site) {
 		s.guard(penalized)
@@ -61,14 +61,14 @@ func TestPenaltyIsBound(t *testing.T) {
 		s.add("a")
 		s.failOn("a", 100)
 		require.Equal(t, map[string]int{"a": 8}, s.penalties())
-		require.EqualValues(t, 8, s.ledger.Snapshot().Rosters[0].Penalties)
+		require.EqualValues(t, 8, s.ledger.Snapshot().EndpointSets[0].Penalties)
 		require.Equal(t, map[string]int{"b": 1, "c": 4}, s.openMany(5), "to 8 each")
 		pass(time.Second)
 		require.Equal(t, map[string]int{"a": 8}, s.openMany(8), "it catches up at once")
 	})
 }
 
-// A node that is alone, and so last already, is not penalized.
+// An endpoint that is alone, and so last already, is not penalized.
 func TestNoPenaltyForTheOnlyNode(t *testing.T) {
 	inTime(t, func(s *site) {
 		s.guard(penalized)
@@ -103,7 +103,7 @@ func TestPenaltyBoundByWeight(t *testing.T) {
 	}
 }
 
-// Equals do not bound each other: a node is penalized while another is as busy.
+// Equals do not bound each other: an endpoint is penalized while another is as busy.
 func TestPenaltyOfEquals(t *testing.T) {
 	inTime(t, func(s *site) {
 		s.guard(penalized)
@@ -114,7 +114,7 @@ func TestPenaltyOfEquals(t *testing.T) {
 	})
 }
 
-// In each view in which it may be chosen a node must be last, to go free.
+// In each ready set in which it may be chosen an endpoint must be last, to go free.
 func TestPenaltyBoundInSeveralViews(t *testing.T) {
 	inTime(t, func(x *site) {
 		x.guard(penalized)
@@ -148,7 +148,7 @@ func TestPenaltyBoundAtTheCap(t *testing.T) {
 	})
 }
 
-// A node that no view may choose keeps its penalties: others do not bound it.
+// An endpoint that no ready set may choose keeps its penalties: others do not bound it.
 func TestPenaltyOfADrainingNode(t *testing.T) {
 	inTime(t, func(s *site) {
 		s.guard(penalized)
@@ -169,7 +169,7 @@ func TestPenaltyOfADrainingNode(t *testing.T) {
 	})
 }
 
-// Penalties of a node go with it, and do not hold it.
+// Penalties of an endpoint go with it, and do not hold it.
 func TestPenaltyDiesWithItsNode(t *testing.T) {
 	inTime(t, func(s *site) {
 		s.guard(state.Guards{FailurePenalty: time.Hour})

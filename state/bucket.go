@@ -17,9 +17,9 @@ type seat struct {
 
 // entry is the member on a seat, with what a pick needs of it.
 type entry struct {
-	node   *node
-	value  any
-	member *Member
+	endpoint *endpoint
+	value    any
+	member   *Member
 }
 
 // bucket is a first-in-first-out list of the members that have equal weights

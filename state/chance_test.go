@@ -27,7 +27,7 @@ type place struct {
 	at   int
 }
 
-// A fleet does not move in step: in a fresh view each endpoint is as likely to
+// A fleet does not move in step: in a fresh ready set each endpoint is as likely to
 // stand first, second and so on, whatever the order of the list.
 func TestStartIsRandom(t *testing.T) {
 	const trials = 2000

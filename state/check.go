@@ -13,7 +13,7 @@ func (l *Ledger) Check() error {
 	defer l.mu.Unlock()
 	var errs []error
 	var sum int64
-	for n := range l.nodes {
+	for n := range l.endpoints {
 		sum += n.inFlight
 		errs = append(errs, n.check())
 	}
@@ -21,101 +21,101 @@ func (l *Ledger) Check() error {
 		errs = append(errs, fmt.Errorf("counts add up to %d with %d live leases", sum, l.leases))
 	}
 	for id, n := range l.byID {
-		if _, ok := l.nodes[n]; !ok || n.id != id {
-			errs = append(errs, fmt.Errorf("id %q leads to a node with id %q, in the ledger: %t", id, n.id, ok))
+		if _, ok := l.endpoints[n]; !ok || n.id != id {
+			errs = append(errs, fmt.Errorf("id %q leads to a endpoint with id %q, in the ledger: %t", id, n.id, ok))
 		}
 	}
 	for a, ns := range l.byAddr {
 		for _, n := range ns {
-			if _, ok := l.nodes[n]; !ok || !slices.Contains(n.addrs, a) {
-				errs = append(errs, fmt.Errorf("address %q leads to a node with %q, in the ledger: %t", a, n.addrs, ok))
+			if _, ok := l.endpoints[n]; !ok || !slices.Contains(n.addrs, a) {
+				errs = append(errs, fmt.Errorf("address %q leads to a endpoint with %q, in the ledger: %t", a, n.addrs, ok))
 			}
 		}
 	}
-	for r := range l.rosters {
+	for r := range l.sets {
 		errs = append(errs, r.check())
 	}
 	errs = append(errs, l.checkSlots(), l.checkGuards())
 	for _, s := range l.free {
-		if s.node != nil {
-			errs = append(errs, errors.New("a free slot holds a node"))
+		if s.endpoint != nil {
+			errs = append(errs, errors.New("a free slot holds a endpoint"))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (n *node) check() error {
+func (n *endpoint) check() error {
 	var errs []error
 	if n.inFlight < 0 {
-		errs = append(errs, fmt.Errorf("node %q: count %d", n.addrs, n.inFlight))
+		errs = append(errs, fmt.Errorf("endpoint %q: count %d", n.addrs, n.inFlight))
 	}
 	if n.inFlight == 0 && len(n.members) == 0 {
-		errs = append(errs, fmt.Errorf("node %q is in the ledger without members and leases", n.addrs))
+		errs = append(errs, fmt.Errorf("endpoint %q is in the ledger without members and leases", n.addrs))
 	}
 	errs = append(errs, n.checkLoad())
 	if n.id != "" && n.ledger.byID[n.id] != n {
-		errs = append(errs, fmt.Errorf("node %q is not found by its id %q", n.addrs, n.id))
+		errs = append(errs, fmt.Errorf("endpoint %q is not found by its id %q", n.addrs, n.id))
 	}
 	for _, a := range n.addrs {
 		if !slices.Contains(n.ledger.byAddr[a], n) {
-			errs = append(errs, fmt.Errorf("node %q is not found by %q", n.addrs, a))
+			errs = append(errs, fmt.Errorf("endpoint %q is not found by %q", n.addrs, a))
 		}
 		listed := slices.ContainsFunc(n.members, func(m *Member) bool { return slices.Contains(m.addrs, a) })
 		if !listed && len(n.members) > 0 {
-			errs = append(errs, fmt.Errorf("node %q keeps %q, which no member lists", n.addrs, a))
+			errs = append(errs, fmt.Errorf("endpoint %q keeps %q, which no member lists", n.addrs, a))
 		}
 	}
 	seated := 0
 	for i, m := range n.members {
-		if m.node != n {
-			errs = append(errs, fmt.Errorf("node %q has a member of another node", n.addrs))
+		if m.endpoint != n {
+			errs = append(errs, fmt.Errorf("endpoint %q has a member of another endpoint", n.addrs))
 		}
 		if m.seat != none {
 			seated++
 		}
-		if _, ok := m.roster.members[m]; !ok {
-			errs = append(errs, fmt.Errorf("node %q has a member that roster %q does not have", n.addrs, m.roster.name))
+		if _, ok := m.set.members[m]; !ok {
+			errs = append(errs, fmt.Errorf("endpoint %q has a member that endpoint set %q does not have", n.addrs, m.set.name))
 		}
 		for _, o := range n.members[:i] {
-			if o.roster == m.roster {
-				errs = append(errs, fmt.Errorf("node %q has two members of roster %q", n.addrs, m.roster.name))
+			if o.set == m.set {
+				errs = append(errs, fmt.Errorf("endpoint %q has two members of endpoint set %q", n.addrs, m.set.name))
 			}
 		}
 	}
 	if seated != len(n.places) {
-		errs = append(errs, fmt.Errorf("node %q has %d places for %d seats", n.addrs, len(n.places), seated))
+		errs = append(errs, fmt.Errorf("endpoint %q has %d places for %d seats", n.addrs, len(n.places), seated))
 	}
 	return errors.Join(errs...)
 }
 
-func (r *Roster) check() error {
+func (r *EndpointSet) check() error {
 	var errs []error
 	eligible := 0
 	for m := range r.members {
-		if m.node == nil || !slices.Contains(m.node.members, m) {
-			errs = append(errs, fmt.Errorf("roster %q: member %q is not its node's", r.name, m.addrs))
+		if m.endpoint == nil || !slices.Contains(m.endpoint.members, m) {
+			errs = append(errs, fmt.Errorf("endpoint set %q: member %q is not its endpoint's", r.name, m.addrs))
 			continue
 		}
 		if m.leaves {
-			errs = append(errs, fmt.Errorf("roster %q: member %q still leaves", r.name, m.addrs))
+			errs = append(errs, fmt.Errorf("endpoint set %q: member %q still leaves", r.name, m.addrs))
 		}
 		errs = append(errs, m.check())
 		if m.seat == none {
 			continue
 		}
 		eligible++
-		if m.view == nil || !slices.Contains(r.views, m.view) {
-			errs = append(errs, fmt.Errorf("roster %q: member %q has a seat and no view", r.name, m.addrs))
+		if m.readySet == nil || !slices.Contains(r.readySets, m.readySet) {
+			errs = append(errs, fmt.Errorf("endpoint set %q: member %q has a seat and no ready set", r.name, m.addrs))
 		}
 	}
 	seats := 0
-	for _, v := range r.views {
+	for _, v := range r.readySets {
 		seats += len(v.order.seats)
 		errs = append(errs, v.order.check(), v.check())
 	}
 	errs = append(errs, r.checkQueue())
 	if seats != eligible {
-		errs = append(errs, fmt.Errorf("roster %q: %d seats, %d eligible members", r.name, seats, eligible))
+		errs = append(errs, fmt.Errorf("endpoint set %q: %d seats, %d eligible members", r.name, seats, eligible))
 	}
 	return errors.Join(errs...)
 }

@@ -8,15 +8,15 @@ import (
 )
 
 // body is a ledger with all that Check looks at: two classes of weights, many
-// loads, one of them with several members, lanes, a spare bucket, a free slot,
-// an id, and a node that has left.
+// loads, one of them with several members, lanes, a spare bucket, a free lease entry,
+// an id, and an endpoint that has left.
 type body struct {
 	*Ledger
-	roster *Roster
-	view   *View
+	roster *EndpointSet
+	view   *ReadySet
 	ms     []*Member // the last of class 2, others of class 1
-	gone   *node     // has leases only
-	named  *node
+	gone   *endpoint // has leases only
+	named  *endpoint
 	lease  Lease
 }
 
@@ -24,38 +24,38 @@ const bodySize = 48
 
 func newBody() *body {
 	b := &body{Ledger: newLedger("")} // not in the registry
-	b.roster = b.NewRoster("test")
-	b.view = b.roster.NewView(0)
-	b.named = b.add(Endpoint{ID: "u", Addrs: []string{"a", "b"}}, 1, 0)
-	b.add(Endpoint{Addrs: []string{"c"}}, 1, 0)
+	b.roster = b.NewEndpointSet("test")
+	b.view = b.roster.NewReadySet(0)
+	b.named = b.add(Identity{ID: "u", Addrs: []string{"a", "b"}}, 1, 0)
+	b.add(Identity{Addrs: []string{"c"}}, 1, 0)
 	for i := range bodySize {
-		b.add(Endpoint{Addrs: []string{fmt.Sprint(i)}}, 1, i)
+		b.add(Identity{Addrs: []string{fmt.Sprint(i)}}, 1, i)
 	}
-	b.gone = b.add(Endpoint{Addrs: []string{"gone"}}, 1, 1)
+	b.gone = b.add(Identity{Addrs: []string{"gone"}}, 1, 1)
 	last := len(b.ms) - 1
 	b.roster.Update(b.ms[last:], nil)
 	b.ms = b.ms[:last]
-	b.add(Endpoint{Addrs: []string{"heavy"}}, 2, 1)
+	b.add(Identity{Addrs: []string{"heavy"}}, 2, 1)
 	b.view.Remove(b.ms[bodySize]) // the only one with its load
 	b.lease, _, _ = b.view.Acquire()
 	b.lease.Release()
 	return b
 }
 
-func (b *body) add(e Endpoint, weight uint32, load int) *node {
-	m := b.roster.Update(nil, []Endpoint{e})[0]
+func (b *body) add(e Identity, weight uint32, load int) *endpoint {
+	m := b.roster.Update(nil, []Identity{e})[0]
 	for range load {
 		b.mu.Lock()
-		b.lend(m.node, b.roster)
+		b.lend(m.endpoint, b.roster)
 		b.mu.Unlock()
 	}
 	b.view.Set(m, weight, nil)
 	b.ms = append(b.ms, m)
-	return m.node
+	return m.endpoint
 }
 
 func (b *body) order() *order   { return &b.view.order }
-func (b *body) node() *node     { return b.ms[5].node }
+func (b *body) node() *endpoint { return b.ms[5].endpoint }
 func (b *body) class() *class   { return b.classOf(b.ms[0]) }
 func (b *body) heavy() *class   { return b.classOf(b.ms[len(b.ms)-1]) }
 func (b *body) seat() *seat     { return &b.order().seats[b.ms[5].seat] }
@@ -80,29 +80,29 @@ var corruptions = map[string]struct {
 	"count against place": {func(b *body) { b.node().inFlight++; b.leases++ }, "and penalty 0"},
 	"count below 0":       {func(b *body) { b.gone.inFlight, b.leases = -1, b.leases-2 }, "count -1"},
 	"live total":          {func(b *body) { b.leases-- }, "counts add up to"},
-	"lost node":           {func(b *body) { delete(b.nodes, b.gone) }, "counts add up to"},
-	"useless node":        {func(b *body) { b.nodes[&node{ledger: b.Ledger}] = struct{}{} }, "without members and leases"},
-	"free slot":           {func(b *body) { b.free[0].node = b.node() }, "free slot"},
+	"lost node":           {func(b *body) { delete(b.endpoints, b.gone) }, "counts add up to"},
+	"useless node":        {func(b *body) { b.endpoints[&endpoint{ledger: b.Ledger}] = struct{}{} }, "without members and leases"},
+	"free slot":           {func(b *body) { b.free[0].endpoint = b.node() }, "free slot"},
 
-	"id of another node":   {func(b *body) { b.byID["u"] = b.node() }, `id "u" leads to`},
-	"id of no node":        {func(b *body) { b.byID["v"] = &node{id: "v"} }, `id "v" leads to`},
+	"id of another endpoint":   {func(b *body) { b.byID["u"] = b.node() }, `id "u" leads to`},
+	"id of no endpoint":        {func(b *body) { b.byID["v"] = &endpoint{id: "v"} }, `id "v" leads to`},
 	"id not indexed":       {func(b *body) { delete(b.byID, "u") }, "not found by its id"},
 	"address not indexed":  {func(b *body) { delete(b.byAddr, "b") }, "is not found by"},
-	"address of another":   {func(b *body) { b.byAddr["zz"] = []*node{b.node()} }, `address "zz" leads to`},
-	"address of no node":   {func(b *body) { b.byAddr["zz"] = []*node{{addrs: []string{"zz"}}} }, `address "zz" leads to`},
-	"address nobody lists": {func(b *body) { b.named.addrs = []string{"a", "b", "z"}; b.byAddr["z"] = []*node{b.named} }, "no member lists"},
+	"address of another":   {func(b *body) { b.byAddr["zz"] = []*endpoint{b.node()} }, `address "zz" leads to`},
+	"address of no endpoint":   {func(b *body) { b.byAddr["zz"] = []*endpoint{{addrs: []string{"zz"}}} }, `address "zz" leads to`},
+	"address nobody lists": {func(b *body) { b.named.addrs = []string{"a", "b", "z"}; b.byAddr["z"] = []*endpoint{b.named} }, "no member lists"},
 
-	"member's node":          {func(b *body) { b.ms[5].node = b.ms[6].node }, "member of another node"},
-	"member without node":    {func(b *body) { b.ms[5].node = nil }, "is not its node's"},
-	"node's member twice":    {func(b *body) { b.node().members = append(b.node().members, b.ms[5]) }, "two members of roster"},
+	"member's node":          {func(b *body) { b.ms[5].endpoint = b.ms[6].endpoint }, "member of another endpoint"},
+	"member without node":    {func(b *body) { b.ms[5].endpoint = nil }, "is not its endpoint's"},
+	"node's member twice":    {func(b *body) { b.node().members = append(b.node().members, b.ms[5]) }, "two members of endpoint set"},
 	"member that leaves":     {func(b *body) { b.ms[5].leaves = true }, "still leaves"},
 	"member without a place": {func(b *body) { b.ms[5].seat = none }, "has seat -1"},
 	"draining in an order":   {func(b *body) { b.ms[5].weight = 0 }, "with weight 0, 3 of"},
-	"not ready in an order":  {func(b *body) { b.ms[5].view = nil }, "has seat"},
+	"not ready in an order":  {func(b *body) { b.ms[5].readySet = nil }, "has seat"},
 	"lost member":            {func(b *body) { delete(b.roster.members, b.ms[5]) }, "eligible members"},
 
-	"node's lost member": {func(b *body) { delete(b.roster.members, b.ms[5]) }, "that roster \"test\" does not have"},
-	"view of no roster":  {func(b *body) { b.roster.views = nil }, "has a seat and no view"},
+	"node's lost member": {func(b *body) { delete(b.roster.members, b.ms[5]) }, "that endpoint set \"test\" does not have"},
+	"view of no endpoint set":  {func(b *body) { b.roster.readySets = nil }, "has a seat and no ready set"},
 
 	"bucket not on its lane": {func(b *body) { b.class().lanes[0] = none }, "on the lanes"},
 	"leaf's score":           {func(b *body) { b.order().winners.scores[0][1] = 7 }, "has score 7"},
@@ -170,5 +170,5 @@ func TestCheckOfALedgerThatEnds(t *testing.T) {
 	b := newBody()
 	b.roster.Close()
 	require.NoError(t, b.Check())
-	require.Len(t, b.nodes, bodySize+1, "all but a, c and 0 have leases")
+	require.Len(t, b.endpoints, bodySize+1, "all but a, c and 0 have leases")
 }

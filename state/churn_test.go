@@ -16,7 +16,7 @@ func (s *site) replace(update, n int) {
 		leave = append(leave, m)
 		delete(s.members, a)
 	}
-	eps := make([]state.Endpoint, n)
+	eps := make([]state.Identity, n)
 	for i := range eps {
 		eps[i].Addrs = []string{fmt.Sprint(update, "/", i)}
 	}
@@ -32,7 +32,7 @@ func TestD10AddressChurn(t *testing.T) {
 	for update := range 1000 {
 		s.replace(update, 10)
 		s.round(10)
-		require.Len(t, s.ledger.Snapshot().Nodes, 10)
+		require.Len(t, s.ledger.Snapshot().Endpoints, 10)
 	}
 	require.NoError(t, s.ledger.Check())
 }
@@ -44,13 +44,13 @@ func TestD10AddressChurnWithLiveLeases(t *testing.T) {
 	s.openMany(10)
 	for update := range 100 {
 		s.replace(1+update, 10)
-		require.Len(t, s.ledger.Snapshot().Nodes, 20)
+		require.Len(t, s.ledger.Snapshot().Endpoints, 20)
 	}
 	left := 20
 	for a := range s.leases {
 		s.end(a, 1)
 		left--
-		require.Len(t, s.ledger.Snapshot().Nodes, left)
+		require.Len(t, s.ledger.Snapshot().Endpoints, left)
 	}
 	require.Equal(t, 10, left)
 }

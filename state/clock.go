@@ -24,7 +24,7 @@ func (c *clock) read() time.Duration {
 }
 
 // wind starts the clock of l, which may tick already. Caller holds mu.
-func (l *Ledger) wind() {
+func (l *Ledger) startClock() {
 	c := &l.clock
 	c.used = true
 	if c.ticking {
@@ -45,9 +45,9 @@ func (l *Ledger) tick() {
 	defer l.mu.Unlock()
 	c := &l.clock
 	c.read()
-	l.forgive()
-	l.climb()
-	if c.used || len(l.fined) > 0 || len(l.ramping) > 0 {
+	l.expirePenalties()
+	l.advanceSlowStart()
+	if c.used || len(l.penalized) > 0 || len(l.ramping) > 0 {
 		c.used = false
 		c.timer.Reset(Tick)
 		return

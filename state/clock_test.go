@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// virtual runs a test of a roster with three ready members, in virtual time.
-func virtual(t *testing.T, g Guards, test func(v *View)) {
+// virtual runs a test of an endpoint set with three ready members, in virtual time.
+func virtual(t *testing.T, g Guards, test func(v *ReadySet)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		r := Open("").NewRoster("test")
-		r.Guard(g)
-		v := r.NewView(0)
-		for i, m := range r.Update(nil, []Endpoint{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}, {Addrs: []string{"c"}}}) {
+		r := Open("").NewEndpointSet("test")
+		r.SetGuards(g)
+		v := r.NewReadySet(0)
+		for i, m := range r.Update(nil, []Identity{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}, {Addrs: []string{"c"}}}) {
 			v.Set(m, 1, i)
 		}
 		test(v)
@@ -47,7 +47,7 @@ func restsAfter(t *testing.T, l *Ledger, d time.Duration) {
 
 // Idle costs nothing: the clock ticks while it has something to do.
 func TestClockRestsWhenIdle(t *testing.T) {
-	virtual(t, Guards{FailurePenalty: time.Second, SlowStart: SlowStart{Window: time.Minute, MinWeightPercent: 10, Aggression: 1}}, func(v *View) {
+	virtual(t, Guards{FailurePenalty: time.Second, SlowStart: SlowStart{Window: time.Minute, MinWeightPercent: 10, Aggression: 1}}, func(v *ReadySet) {
 		l := v.ledger
 		require.True(t, l.rests(), "nothing has happened")
 		leases := []Lease{acquire(t, v), acquire(t, v), acquire(t, v)}
@@ -68,7 +68,7 @@ func TestClockRestsWhenIdle(t *testing.T) {
 		acquire(t, v).Fail()
 		restsAfter(t, l, time.Second)
 
-		for m := range v.roster.members {
+		for m := range v.set.members {
 			m.StartSlowly()
 			v.Set(m, 1, nil)
 			break
@@ -80,12 +80,12 @@ func TestClockRestsWhenIdle(t *testing.T) {
 
 // A clock that has rested is right when it is wound again.
 func TestClockIsRightAfterARest(t *testing.T) {
-	virtual(t, Guards{FailurePenalty: time.Second}, func(v *View) {
+	virtual(t, Guards{FailurePenalty: time.Second}, func(v *ReadySet) {
 		l := v.ledger
 		for range 3 {
 			time.Sleep(time.Hour + 7*time.Millisecond)
 			lease := acquire(t, v)
-			require.Equal(t, time.Since(l.clock.epoch), lease.slot.start)
+			require.Equal(t, time.Since(l.clock.epoch), lease.entry.start)
 			lease.Fail()
 			restsAfter(t, l, time.Second)
 		}
@@ -94,9 +94,9 @@ func TestClockIsRightAfterARest(t *testing.T) {
 
 // Nothing holds the clock when those it worked for are gone.
 func TestClockRestsWhenAllHasGone(t *testing.T) {
-	virtual(t, Guards{FailurePenalty: time.Minute, SlowStart: SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1}}, func(v *View) {
+	virtual(t, Guards{FailurePenalty: time.Minute, SlowStart: SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1}}, func(v *ReadySet) {
 		l := v.ledger
-		for m := range v.roster.members {
+		for m := range v.set.members {
 			m.StartSlowly()
 			v.Set(m, 1, nil)
 		}
@@ -104,30 +104,30 @@ func TestClockRestsWhenAllHasGone(t *testing.T) {
 		acquire(t, v).Fail()
 		time.Sleep(time.Second)
 		require.False(t, l.rests())
-		v.roster.Close()
-		lease.Fail() // the last of its node
+		v.set.Close()
+		lease.Fail() // the last of its endpoint
 		restsAfter(t, l, 0)
-		require.Empty(t, l.nodes)
+		require.Empty(t, l.endpoints)
 	})
 }
 
 // A pick reads the clock for nothing: it is behind by a tick at most, and a
 // penalty ends at the first tick that is not too early.
 func TestClockIsCoarse(t *testing.T) {
-	virtual(t, Guards{FailurePenalty: 100 * time.Millisecond}, func(v *View) {
+	virtual(t, Guards{FailurePenalty: 100 * time.Millisecond}, func(v *ReadySet) {
 		first := acquire(t, v)
 		time.Sleep(Tick / 2)
 		second := acquire(t, v)
-		require.Equal(t, first.slot.start, second.slot.start)
+		require.Equal(t, first.entry.start, second.entry.start)
 		time.Sleep(Tick)
 		synctest.Wait()
 		third := acquire(t, v)
-		require.Equal(t, first.slot.start+Tick, third.slot.start)
+		require.Equal(t, first.entry.start+Tick, third.entry.start)
 		third.Fail()
 		first.Release()
 		second.Release()
 		penalty := func() (sum int64) {
-			for _, n := range v.ledger.Snapshot().Nodes {
+			for _, n := range v.ledger.Snapshot().Endpoints {
 				sum += n.Penalty
 			}
 			return sum
@@ -142,7 +142,7 @@ func TestClockIsCoarse(t *testing.T) {
 
 // Penalties that end within a tick are kept as one, however many they are.
 func TestFinesAreByTick(t *testing.T) {
-	virtual(t, Guards{FailurePenalty: time.Second}, func(v *View) {
+	virtual(t, Guards{FailurePenalty: time.Second}, func(v *ReadySet) {
 		for range 3000 {
 			acquire(t, v).Fail()
 			time.Sleep(Tick / 100)
@@ -150,8 +150,8 @@ func TestFinesAreByTick(t *testing.T) {
 		v.ledger.mu.Lock()
 		defer v.ledger.mu.Unlock()
 		units := int64(0)
-		for n := range v.ledger.nodes {
-			require.LessOrEqual(t, len(n.fines), int(300*time.Millisecond/Tick)+1)
+		for n := range v.ledger.endpoints {
+			require.LessOrEqual(t, len(n.penalties), int(300*time.Millisecond/Tick)+1)
 			units += n.penalty
 		}
 		require.EqualValues(t, 3000, units)

@@ -8,7 +8,7 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// A closed roster stays empty, whatever it is told; its leases still land.
+// A closed endpoint set stays empty, whatever it is told; its leases still land.
 func TestClosedRoster(t *testing.T) {
 	s := newSite(t)
 	s.add("a", "b")
@@ -20,11 +20,11 @@ func TestClosedRoster(t *testing.T) {
 	require.False(t, ok)
 	s.set("a", 3)
 	s.view.Remove(s.members["a"])
-	late := s.roster.NewView(1)
+	late := s.roster.NewReadySet(1)
 	late.Set(s.members["a"], 1, "a")
-	joined := s.roster.Update([]*state.Member{s.members["b"]}, []state.Endpoint{{Addrs: []string{"c"}}, {Addrs: []string{"a"}}})
+	joined := s.roster.Update([]*state.Member{s.members["b"]}, []state.Identity{{Addrs: []string{"c"}}, {Addrs: []string{"a"}}})
 	require.Len(t, joined, 2)
-	for _, v := range []*state.View{s.view, late} {
+	for _, v := range []*state.ReadySet{s.view, late} {
 		_, _, ok = v.Acquire()
 		require.False(t, ok)
 	}
@@ -36,12 +36,12 @@ func TestClosedRoster(t *testing.T) {
 	require.Same(t, s.ledger, s.roster.Ledger())
 }
 
-// What Update of a closed roster returns may be given to its views, as that of
+// What Update of a closed endpoint set returns may be given to its ready sets, as that of
 // an open one may.
 func TestClosedRosterMembersArePassedOver(t *testing.T) {
 	s := newSite(t)
 	s.roster.Close()
-	for _, m := range s.roster.Update(nil, []state.Endpoint{{Addrs: []string{"a"}}}) {
+	for _, m := range s.roster.Update(nil, []state.Identity{{Addrs: []string{"a"}}}) {
 		require.NotPanics(t, func() {
 			s.view.Set(m, 1, "a")
 			s.view.Remove(m)
@@ -52,7 +52,7 @@ func TestClosedRosterMembersArePassedOver(t *testing.T) {
 	require.False(t, ok)
 }
 
-// A member that has left is passed over by views and updates.
+// A member that has left is passed over by ready sets and updates.
 func TestMemberThatHasLeft(t *testing.T) {
 	s := newSite(t)
 	s.add("a", "b")
@@ -65,7 +65,7 @@ func TestMemberThatHasLeft(t *testing.T) {
 	require.Equal(t, map[string]int{"b": 3}, s.openMany(3))
 }
 
-// A member of another roster is none of the view's.
+// A member of another endpoint set is none of the ready set's.
 func TestMemberOfAnotherRoster(t *testing.T) {
 	x := newSite(t)
 	y := newSiteOn(t, x.ledger)
@@ -82,25 +82,25 @@ func TestMemberOfAnotherRoster(t *testing.T) {
 func TestAddressListedTwice(t *testing.T) {
 	s := newSite(t)
 	addrs := []string{"b", "a", "b", "a"}
-	ms := s.roster.Update(nil, []state.Endpoint{{Addrs: addrs}})
+	ms := s.roster.Update(nil, []state.Identity{{Addrs: addrs}})
 	require.Len(t, ms, 1)
 	require.Equal(t, []string{"b", "a", "b", "a"}, addrs, "the caller's slice is the caller's")
-	require.Equal(t, []string{"a", "b"}, s.ledger.Snapshot().Nodes[0].Addresses)
+	require.Equal(t, []string{"a", "b"}, s.ledger.Snapshot().Endpoints[0].Addresses)
 	addrs[0] = "c"
 	require.NoError(t, s.ledger.Check())
 }
 
-// What a view has picked is counted when it is closed, and once.
+// What a ready set has picked is counted when it is closed, and once.
 func TestClosedViewsPicksCount(t *testing.T) {
 	s := newSite(t)
 	s.add("a")
 	s.round(3)
-	second := s.roster.NewView(1)
+	second := s.roster.NewReadySet(1)
 	picks := func() uint64 { return s.roster.Counters().Picks }
 	for range 2 {
 		s.view.Close()
 		require.EqualValues(t, 3, picks())
-		require.EqualValues(t, 3, s.ledger.Snapshot().Rosters[0].Picks)
+		require.EqualValues(t, 3, s.ledger.Snapshot().EndpointSets[0].Picks)
 	}
 	second.Set(s.members["a"], 1, "a")
 	s.keep(second)

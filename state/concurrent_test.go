@@ -16,17 +16,17 @@ import (
 func TestEverythingAtOnce(t *testing.T) {
 	const workers, rosters, steps = 64, 8, 150
 	l := state.Open("")
-	var views []*state.View
+	var views []*state.ReadySet
 	var ws []*worker
 	for i := range workers {
 		w := &worker{listed: map[string]*state.Member{}}
 		if i < rosters {
-			w.roster = l.NewRoster(t.Name())
-			w.view = w.roster.NewView(0)
+			w.roster = l.NewEndpointSet(t.Name())
+			w.view = w.roster.NewReadySet(0)
 			views = append(views, w.view)
-		} else { // it shares a roster
+		} else { // it shares an endpoint set
 			w.roster = ws[i%rosters].roster
-			w.view = w.roster.NewView(1)
+			w.view = w.roster.NewReadySet(1)
 		}
 		ws = append(ws, w)
 	}
@@ -53,7 +53,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		w.roster.Close()
 	}
 	require.NoError(t, l.Check())
-	require.Empty(t, l.Snapshot().Nodes)
+	require.Empty(t, l.Snapshot().Endpoints)
 }
 
 // However many release a lease at once, one of them does.
@@ -99,7 +99,7 @@ func TestNobodyIsEverTwoAhead(t *testing.T) {
 				lease, value, _ := s.view.Acquire()
 				a := value.(string)
 				leases[i][a] = append(leases[i][a], lease)
-				nodes := s.ledger.Snapshot().Nodes
+				nodes := s.ledger.Snapshot().Endpoints
 				low, high := nodes[0].InFlight, nodes[0].InFlight
 				for _, node := range nodes {
 					low, high = min(low, node.InFlight), max(high, node.InFlight)

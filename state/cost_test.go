@@ -48,7 +48,7 @@ func TestLeaseWithGuardsAllocatesNothing(t *testing.T) {
 }
 
 // Guards that have nothing to do leave the fast path as it is: at no time does a
-// pick look at its node's members.
+// pick look at its endpoint's members.
 func TestGuardsAreOffTheFastPath(t *testing.T) {
 	s := newSite(t)
 	s.guard(all)

@@ -17,7 +17,7 @@ import (
 
 // channel does to a site what a gRPC channel does: RPCs that have to wait ask
 // again at each picker that is published, and one goroutine publishes when the
-// roster wakes it.
+// endpoint set wakes it.
 type channel struct {
 	*site
 	wake  chan struct{}
@@ -77,7 +77,7 @@ func (c *channel) call(ctx context.Context) {
 		lease, value, ok := c.view.Acquire()
 		if !ok {
 			var outcome state.Outcome
-			lease, value, outcome = c.roster.Turn(ctx, nil, c.view)
+			lease, value, outcome = c.roster.AcquireOrQueue(ctx, nil, c.view)
 			ok = outcome == state.Chosen
 		}
 		if ok {
@@ -165,7 +165,7 @@ func TestCrowdAtTheCap(t *testing.T) {
 	require.NoError(t, x.ledger.Check())
 }
 
-// flap takes endpoints out of the view and back, and changes caps below what
+// flap takes endpoints out of the ready set and back, and changes caps below what
 // they are at most.
 func (c *channel) flap(over <-chan struct{}) {
 	for i := 0; ; i++ {
@@ -203,7 +203,7 @@ func TestThousandWaitInOrder(t *testing.T) {
 	require.EqualValues(t, 1000, s.ledger.Snapshot().Waiting)
 	s.end("a", 1)
 	for i, r := range rs {
-		lease, _, outcome := s.roster.Turn(r.ctx, nil, s.view)
+		lease, _, outcome := s.roster.AcquireOrQueue(r.ctx, nil, s.view)
 		require.Equal(t, state.Chosen, outcome, fmt.Sprint("RPC ", i))
 		require.True(t, lease.Release())
 	}

@@ -4,19 +4,19 @@
 // It knows nothing of gRPC: package picker takes leases from it,
 // leastconnbalancer tells it which endpoints are listed and which are ready.
 //
-//   - A [Ledger] holds the in-flight counts of one resource key, by node. The
+//   - A [Ledger] holds the in-flight counts of one resource key, by endpoint. The
 //     process-wide registry behind [Open] holds it weakly: it lives while a
-//     roster, a view or a live lease reaches it, so there is nothing to size
+//     endpoint set, a ready set or a live lease reaches it, so there is nothing to size
 //     and nothing to evict.
-//   - A node is one endpoint's entry in a ledger: its identity and its count.
-//   - A [Roster] is one balancer's list of endpoints. It finds the node of each.
-//   - A [View] holds a roster's ready members of one priority level in the
+//   - An endpoint is one endpoint's entry in a ledger: its identity and its count.
+//   - An [EndpointSet] is one balancer's list of endpoints. It finds the endpoint of each.
+//   - A [ReadySet] holds an endpoint set's ready members of one priority level in the
 //     order in which they are chosen. Weight and value belong to the member,
-//     since two channels may disagree on them; the count belongs to the node.
+//     since two channels may disagree on them; the count belongs to the endpoint.
 //   - A [Lease] is one counted choice. Its first Release or Fail gives it back.
-//   - [Guards] are a roster's: failures weigh on a node for a while, and members
+//   - [Guards] are an endpoint set's: failures weigh on an endpoint for a while, and members
 //     that are new or back start slowly. A member may have a cap; RPCs that find
-//     all at theirs wait in the roster's queue for a [Roster.Turn].
+//     all at theirs wait in the endpoint set's queue for an [EndpointSet.AcquireOrQueue].
 //
 // # Invariants
 //
@@ -25,26 +25,26 @@
 //  1. The in-flight counts of a ledger add up to its live leases. No count is
 //     ever negative.
 //  2. A count changes only where a lease begins or ends.
-//  3. Acquire returns a member of its view whose score
-//     (in_flight + penalty + 1) / (weight × share) no eligible member of the view
+//  3. Acquire returns a member of its ready set whose score
+//     (in_flight + penalty + 1) / (weight × share) no eligible member of the ready set
 //     beats, under one lock with the count. Among equals the one that waits
-//     longest is chosen, so serial calls over idle equal nodes visit each once per
+//     longest is chosen, so serial calls over idle equal endpoints visit each once per
 //     round; where a newcomer stands among its equals is random, so that a fleet
 //     of clients does not move in step. A member that starts slowly and is empty
 //     is chosen, whatever its score, when n ÷ share picks have gone by, rounded
 //     up, with n members.
-//  4. A node without members and leases is not in the ledger.
-//  5. Acquire, Release, Set and Remove cost O(log n) in the members of a view,
-//     times the views that share the node; with equal weights Acquire and
+//  4. An endpoint without members and leases is not in the ledger.
+//  5. Acquire, Release, Set and Remove cost O(log n) in the members of a ready set,
+//     times the ready sets that share the endpoint; with equal weights Acquire and
 //     Release cost O(1). (A table that grows is copied, as Go's maps are.)
 //  6. No member is chosen at its cap. No RPC waits while there is room where its
-//     roster is served; room goes to those that wait for it in order of arrival,
-//     over all rosters of a ledger.
-//  7. A node's load is its count and its penalty, which is no part of the count.
+//     endpoint set is served; room goes to those that wait for it in order of arrival,
+//     over all endpoint sets of a ledger.
+//  7. An endpoint's load is its count and its penalty, which is no part of the count.
 //
 // # Concurrency
 //
 // Everything here is safe for concurrent use. One mutex guards a ledger with
-// all its rosters, views and leases; nothing is called out under it. The
+// all its endpoint sets, ready sets and leases; nothing is called out under it. The
 // registry has a mutex of its own; the two are never held together.
 package state

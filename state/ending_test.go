@@ -48,7 +48,7 @@ func TestRPCEndsWhileItWaits(t *testing.T) {
 	}, "a")
 }
 
-// What was granted to an RPC that ends goes on to the next, in any roster.
+// What was granted to an RPC that ends goes on to the next, in any endpoint set.
 func TestRPCEndsWithAGrant(t *testing.T) {
 	bubble(t, func(x *site) {
 		y := newSiteOn(x.T, x.ledger)
@@ -83,7 +83,7 @@ func TestRPCThatHasEnded(t *testing.T) {
 	}, "a")
 }
 
-// A roster that closes ends its tickets: others get the room.
+// An endpoint set that closes ends its tickets: others get the room.
 func TestRosterClosesWithTickets(t *testing.T) {
 	bubble(t, func(x *site) {
 		y := newSiteOn(x.T, x.ledger)
@@ -137,7 +137,7 @@ func TestTicketEndsItsWatch(t *testing.T) {
 	ctxs := []*watched{newWatched(), newWatched()}
 	turn := func(i int, want state.Outcome, watches int) {
 		t.Helper()
-		lease, _, outcome := s.roster.Turn(ctxs[i], nil, s.view)
+		lease, _, outcome := s.roster.AcquireOrQueue(ctxs[i], nil, s.view)
 		require.Equal(t, want, outcome)
 		require.Equal(t, watches, ctxs[i].watches)
 		lease.Release()
@@ -169,7 +169,7 @@ func TestTicketGoesBeforeItsWatch(t *testing.T) {
 			s := busySite(t, "a")
 			ctx := newWatched()
 			turn := func() state.Outcome {
-				lease, _, outcome := s.roster.Turn(ctx, nil, s.view)
+				lease, _, outcome := s.roster.AcquireOrQueue(ctx, nil, s.view)
 				lease.Release()
 				return outcome
 			}

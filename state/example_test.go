@@ -6,14 +6,14 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// Two nodes hold two long RPCs each when a third one joins: the next two go
+// Two endpoints hold two long RPCs each when a third one joins: the next two go
 // there.
 func Example() {
-	roster := state.Open("chat").NewRoster("dns:///chat")
+	roster := state.Open("chat").NewEndpointSet("dns:///chat")
 	defer roster.Close()
-	ready := roster.NewView(0)
+	ready := roster.NewReadySet(0)
 	join := func(addrs ...string) {
-		endpoints := make([]state.Endpoint, len(addrs))
+		endpoints := make([]state.Identity, len(addrs))
 		for i, addr := range addrs {
 			endpoints[i].Addrs = []string{addr}
 		}
@@ -34,7 +34,7 @@ func Example() {
 	}
 	join("10.0.0.3:443")
 	fmt.Println("the next go to", open(), "and", open())
-	for _, n := range roster.Ledger().Snapshot().Nodes {
+	for _, n := range roster.Ledger().Snapshot().Endpoints {
 		fmt.Println(n.Addresses[0], "has", n.InFlight)
 	}
 	for _, lease := range leases {

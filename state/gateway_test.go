@@ -14,9 +14,9 @@ import (
 func TestGatewayAddressTellsNothing(t *testing.T) {
 	for n, shares := range map[int]bool{2: true, 64: true, 65: false, 300: false} {
 		l := state.Open("")
-		r := l.NewRoster("first")
-		v := r.NewView(0)
-		eps := make([]state.Endpoint, n)
+		r := l.NewEndpointSet("first")
+		v := r.NewReadySet(0)
+		eps := make([]state.Identity, n)
 		for i := range eps {
 			eps[i].Addrs = []string{fmt.Sprint("host", i), "gateway"}
 		}
@@ -31,11 +31,11 @@ func TestGatewayAddressTellsNothing(t *testing.T) {
 		}
 		require.NoError(t, l.Check())
 
-		other := l.NewRoster("second")
+		other := l.NewEndpointSet("second")
 		other.Update(nil, eps)
-		require.Len(t, l.Snapshot().Nodes, n, "full matches")
-		l.NewRoster("third").Update(nil, []state.Endpoint{{Addrs: []string{"gateway", "new"}}})
-		nodes := l.Snapshot().Nodes
+		require.Len(t, l.Snapshot().Endpoints, n, "full matches")
+		l.NewEndpointSet("third").Update(nil, []state.Identity{{Addrs: []string{"gateway", "new"}}})
+		nodes := l.Snapshot().Endpoints
 		require.Equal(t, shares, len(nodes) == n, "%d nodes share the gateway, %d in the ledger", n, len(nodes))
 		require.NoError(t, l.Check())
 		for _, lease := range leases {

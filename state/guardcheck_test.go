@@ -8,18 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// guarded is a ledger with what guards leave: a roster whose members ramp and
+// guarded is a ledger with what guards leave: an endpoint set whose members ramp and
 // have penalties, and one whose RPCs wait or were granted room.
 type guarded struct {
 	*Ledger
-	ramps   *View
-	fined   *node
+	ramps   *ReadySet
+	fined   *endpoint
 	due     *Member // ramps, is empty and waits for its turn
 	busy    *Member // ramps, and has an RPC in flight
-	waits   *View
+	waits   *ReadySet
 	full    *Member
-	granted *ticket
-	line    []*ticket
+	granted *waiter
+	line    []*waiter
 }
 
 func newGuarded(t *testing.T) *guarded {
@@ -29,48 +29,48 @@ func newGuarded(t *testing.T) *guarded {
 	for range 12 {
 		leases = append(leases, acquire(t, g.ramps))
 	}
-	g.busy = leases[0].slot.node.members[0]
-	g.fined = leases[1].slot.node
+	g.busy = leases[0].entry.endpoint.members[0]
+	g.fined = leases[1].entry.endpoint
 	for _, lease := range leases {
-		if n := lease.slot.node; n != g.busy.node && n != g.fined {
+		if n := lease.entry.endpoint; n != g.busy.endpoint && n != g.fined {
 			lease.Release()
 		}
 	}
 	leases[1].Fail()
-	guards := g.ramps.roster.guards
+	guards := g.ramps.set.guards
 	guards.FailurePenalty *= 2
-	g.ramps.roster.Guard(guards)
+	g.ramps.set.SetGuards(guards)
 	g.leaseOn(g.fined).Fail()
 	g.waits = g.view("waits", Guards{})
-	for m := range g.waits.roster.members {
+	for m := range g.waits.set.members {
 		m.SetMaxInFlight(1)
 	}
 	held := acquire(t, g.waits)
 	for g.waits.order.first() != nil {
 		acquire(t, g.waits)
 	}
-	g.waits.roster.Serve(g.waits)
+	g.waits.set.SetQueueSets(g.waits)
 	g.mu.Lock()
 	for range 4 {
-		g.line = append(g.line, g.waits.roster.enqueue(make(chan struct{})))
+		g.line = append(g.line, g.waits.set.enqueue(make(chan struct{})))
 	}
 	g.mu.Unlock()
 	held.Release()
 	g.granted, g.line = g.line[0], g.line[1:]
 	g.full = g.granted.member
-	acquire(t, g.ramps).Release() // which leaves a free slot
+	acquire(t, g.ramps).Release() // which leaves a free lease entry
 	g.due = g.ramps.waits.members[0]
 	return g
 }
 
-// view returns one of a new roster, with six members.
-func (g *guarded) view(name string, guards Guards) *View {
-	r := g.NewRoster(name)
-	r.Guard(guards)
-	v := r.NewView(0)
-	var eps []Endpoint
+// ready set returns one of a new endpoint set, with six members.
+func (g *guarded) view(name string, guards Guards) *ReadySet {
+	r := g.NewEndpointSet(name)
+	r.SetGuards(guards)
+	v := r.NewReadySet(0)
+	var eps []Identity
 	for _, a := range []string{"a", "b", "c", "d", "e", "f"} {
-		eps = append(eps, Endpoint{Addrs: []string{name + a}})
+		eps = append(eps, Identity{Addrs: []string{name + a}})
 	}
 	for i, m := range r.Update(nil, eps) {
 		m.StartSlowly()
@@ -79,43 +79,43 @@ func (g *guarded) view(name string, guards Guards) *View {
 	return v
 }
 
-// leaseOn returns a live lease of the node.
-func (g *guarded) leaseOn(n *node) Lease {
-	for _, s := range g.slots {
-		if s.node == n {
+// leaseOn returns a live lease of the endpoint.
+func (g *guarded) leaseOn(n *endpoint) Lease {
+	for _, s := range g.leaseEntries {
+		if s.endpoint == n {
 			return Lease{s, s.gen}
 		}
 	}
 	return Lease{}
 }
 
-func (g *guarded) queue() *queue { return &g.waits.roster.queue }
+func (g *guarded) queue() *queue { return &g.waits.set.queue }
 
 // guardCorruptions break one thing each; Check must say so.
 var guardCorruptions = map[string]struct {
 	corrupt func(g *guarded)
 	says    string
 }{
-	"slot's place":         {func(g *guarded) { g.slots[0].index = 1 }, "slot 0 is not at its place"},
-	"lost slot":            {func(g *guarded) { g.slots = g.slots[:len(g.slots)-1] }, "slots in use and"},
-	"slot in use":          {func(g *guarded) { g.slots[g.free[0].index].node = g.fined }, "slots in use and"},
+	"slot's place":         {func(g *guarded) { g.leaseEntries[0].index = 1 }, "slot 0 is not at its place"},
+	"lost slot":            {func(g *guarded) { g.leaseEntries = g.leaseEntries[:len(g.leaseEntries)-1] }, "slots in use and"},
+	"slot in use":          {func(g *guarded) { g.leaseEntries[g.free[0].index].endpoint = g.fined }, "slots in use and"},
 	"lost free slot":       {func(g *guarded) { g.free = g.free[1:] }, "slots in use and"},
-	"fined unknown":        {func(g *guarded) { delete(g.Ledger.fined, g.fined) }, "with penalty 2 is fined: false"},
-	"fined for nothing":    {func(g *guarded) { g.Ledger.fined[g.busy.node] = struct{}{} }, "with penalty 0 is fined: true"},
-	"fined and gone":       {func(g *guarded) { g.Ledger.fined[&node{}] = struct{}{} }, "is gone and fined"},
+	"fined unknown":        {func(g *guarded) { delete(g.Ledger.penalized, g.fined) }, "with penalty 2 is fined: false"},
+	"fined for nothing":    {func(g *guarded) { g.Ledger.penalized[g.busy.endpoint] = struct{}{} }, "with penalty 0 is fined: true"},
+	"fined and gone":       {func(g *guarded) { g.Ledger.penalized[&endpoint{}] = struct{}{} }, "is gone and fined"},
 	"waiting":              {func(g *guarded) { g.waiting++ }, "3 RPCs in line, 4 waiting"},
 	"lost from the line":   {func(g *guarded) { g.queue().line.Remove(g.line[1].at) }, "2 RPCs in line, 3 waiting"},
 	"ramp unknown":         {func(g *guarded) { delete(g.ramping, g.due) }, "6 members ramp, 5 are known to"},
 	"ramp for nothing":     {func(g *guarded) { g.ramping[g.full] = struct{}{} }, "6 members ramp, 7 are known to"},
 	"clock with ramps":     {func(g *guarded) { g.clock.ticking = false }, "the clock rests"},
-	"clock with penalties": {func(g *guarded) { g.ramps.roster.Guard(Guards{}); g.clock.ticking = false }, "the clock rests"},
+	"clock with penalties": {func(g *guarded) { g.ramps.set.SetGuards(Guards{}); g.clock.ticking = false }, "the clock rests"},
 
-	"order of fines":   {func(g *guarded) { g.fined.fines[0].until *= 2 }, "is out of order"},
-	"fines at a time":  {func(g *guarded) { g.fined.fines[0].until = g.fined.fines[1].until }, "is out of order"},
-	"fine of nothing":  {func(g *guarded) { g.fined.fines[0].units = 0 }, "fine 0 of 0 units"},
-	"penalty":          {func(g *guarded) { g.fined.fines[0].units++ }, "and penalty 2, fines 3"},
-	"load":             {func(g *guarded) { g.granted.member.node.load++ }, "load 2 of count 1 and penalty 0"},
-	"empty penalty":    {func(g *guarded) { g.fined.fines = nil }, "fines 0"},
+	"order of fines":   {func(g *guarded) { g.fined.penalties[0].until *= 2 }, "is out of order"},
+	"fines at a time":  {func(g *guarded) { g.fined.penalties[0].until = g.fined.penalties[1].until }, "is out of order"},
+	"fine of nothing":  {func(g *guarded) { g.fined.penalties[0].units = 0 }, "fine 0 of 0 units"},
+	"penalty":          {func(g *guarded) { g.fined.penalties[0].units++ }, "and penalty 2, fines 3"},
+	"load":             {func(g *guarded) { g.granted.member.endpoint.load++ }, "load 2 of count 1 and penalty 0"},
+	"empty penalty":    {func(g *guarded) { g.fined.penalties = nil }, "fines 0"},
 	"full for nothing": {func(g *guarded) { g.due.full = true }, "full: true, has seat"},
 	"not full":         {func(g *guarded) { g.full.full = false }, "1 of 1 in flight, full: false"},
 	"seat when full":   {func(g *guarded) { g.waits.order.place(g.full, 1, nil) }, "1 of 1 in flight, full: true, has seat 0"},
@@ -125,31 +125,31 @@ var guardCorruptions = map[string]struct {
 	"place":             {func(g *guarded) { g.due.place = none }, "0 in flight, has place -1"},
 	"place when busy":   {func(g *guarded) { g.busy.place = 0 }, "2 in flight, has place 0"},
 	"place at the full": {func(g *guarded) { g.full.place = 0 }, "ramping: false"},
-	"looks from above":  {func(g *guarded) { g.full.node.low = 0 }, "looks again at"},
-	"looks from below":  {func(g *guarded) { g.busy.limit, g.busy.node.high, g.busy.node.low = 5, 9, 1 }, "limit 5: its node looks again at 9"},
-	"looks for leaving": {func(g *guarded) { g.due.node.high = 2 }, "looks again at 2 and below 0"},
-	"looks for empty":   {func(g *guarded) { g.busy.node.low = 0 }, "and below 0"},
-	"takers":            {func(g *guarded) { g.ramps.takers++ }, "view with 7 takers and 0 full has 6 and 0"},
-	"full ones":         {func(g *guarded) { g.waits.full-- }, "view with 6 takers and 5 full has 6 and 6"},
+	"looks from above":  {func(g *guarded) { g.full.endpoint.roomBelow = 0 }, "looks again at"},
+	"looks from below":  {func(g *guarded) { g.busy.limit, g.busy.endpoint.fullAt, g.busy.endpoint.roomBelow = 5, 9, 1 }, "limit 5: its endpoint looks again at 9"},
+	"looks for leaving": {func(g *guarded) { g.due.endpoint.fullAt = 2 }, "looks again at 2 and below 0"},
+	"looks for empty":   {func(g *guarded) { g.busy.endpoint.roomBelow = 0 }, "and below 0"},
+	"takers":            {func(g *guarded) { g.ramps.eligible++ }, "ready set with 7 takers and 0 full has 6 and 0"},
+	"full ones":         {func(g *guarded) { g.waits.full-- }, "ready set with 6 takers and 5 full has 6 and 6"},
 	"order of dues":     {func(g *guarded) { g.due.due = 1 << 40 }, "waits at the wrong place 1"},
 	"numbers of dues":   {func(g *guarded) { g.ramps.waits.members[2].place = 1 }, "waits at the wrong place 2"},
 	"due elsewhere":     {func(g *guarded) { g.ramps.waits.members[0] = g.full }, "waits at the wrong place 0"},
 
 	"order in line":      {func(g *guarded) { g.line[0].arrival = 9 }, "is out of line"},
 	"place in line":      {func(g *guarded) { g.line[0].at = g.line[1].at }, "is out of line"},
-	"ticket of no RPC":   {func(g *guarded) { delete(g.queue().tickets, g.line[0].rpc) }, "is out of line"},
-	"ticket of another":  {func(g *guarded) { g.queue().tickets[g.line[0].rpc] = g.line[1] }, "is out of line"},
+	"ticket of no RPC":   {func(g *guarded) { delete(g.queue().waiters, g.line[0].rpc) }, "is out of line"},
+	"ticket of another":  {func(g *guarded) { g.queue().waiters[g.line[0].rpc] = g.line[1] }, "is out of line"},
 	"granted nothing":    {func(g *guarded) { g.granted.lease = Lease{} }, "was granted nothing"},
 	"granted and over":   {func(g *guarded) { g.granted.lease.gen-- }, "was granted nothing"},
-	"granted away":       {func(g *guarded) { g.granted.member = &Member{node: g.full.node} }, "was granted nothing"},
+	"granted away":       {func(g *guarded) { g.granted.member = &Member{endpoint: g.full.endpoint} }, "was granted nothing"},
 	"granted elsewhere":  {func(g *guarded) { g.granted.member = g.busy }, "was granted nothing"},
-	"ticket in two":      {func(g *guarded) { g.queue().tickets[make(chan struct{})] = g.line[0] }, "5 tickets, 3 in line, 1 granted"},
-	"room":               {func(g *guarded) { g.due.roster.queue.serving = []*View{g.ramps}; g.stand() }, "wait while there is room"},
-	"room in the second": {func(g *guarded) { g.queue().serving = []*View{g.waits, g.ramps} }, "wait while there is room"},
+	"ticket in two":      {func(g *guarded) { g.queue().waiters[make(chan struct{})] = g.line[0] }, "5 tickets, 3 in line, 1 granted"},
+	"room":               {func(g *guarded) { g.due.set.queue.queueSets = []*ReadySet{g.ramps}; g.stand() }, "wait while there is room"},
+	"room in the second": {func(g *guarded) { g.queue().queueSets = []*ReadySet{g.waits, g.ramps} }, "wait while there is room"},
 }
 
-// stand has an RPC wait in the roster whose members have room.
-func (g *guarded) stand() { g.ramps.roster.enqueue(make(chan struct{})) }
+// stand has an RPC wait in the endpoint set whose members have room.
+func (g *guarded) stand() { g.ramps.set.enqueue(make(chan struct{})) }
 
 func TestCheckSeesEachCorruptionOfGuards(t *testing.T) {
 	for name, tc := range guardCorruptions {

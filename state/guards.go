@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Guards are what a roster protects its RPCs from. The zero value is none.
+// Guards are what an endpoint set protects its RPCs from. The zero value is none.
 type Guards struct {
 	// FailurePenalty is how long after its start an attempt that failed before
-	// weighs on its node; see [Lease.Fail]. Resolution [Tick]; 0: not at all.
+	// weighs on its endpoint; see [Lease.Fail]. Resolution [Tick]; 0: not at all.
 	FailurePenalty time.Duration
 
 	// SlowStart is how members that are new or come back take up load.
 	SlowStart SlowStart
 
-	// MaxQueued is how many RPCs of the roster may wait at one time for a member
+	// MaxQueued is how many RPCs of the endpoint set may wait at one time for a member
 	// below its cap; 0: none.
 	MaxQueued int
 
 	// Wake is sent to, without blocking, when RPCs that wait have been given room:
-	// they should call [Roster.Turn] again. A buffer of one keeps every signal.
+	// they should call [EndpointSet.AcquireOrQueue] again. A buffer of one keeps every signal.
 	Wake chan<- struct{}
 }
 
@@ -50,16 +50,16 @@ func (s SlowStart) Factor(age time.Duration) float64 {
 // step is the time between two changes of a ramping weight.
 func (s SlowStart) step() time.Duration { return max(Tick, s.Window/256) }
 
-// Guard sets the roster's guards; members that ramp go on by the new ones.
-func (r *Roster) Guard(g Guards) {
+// Guard sets the endpoint set's guards; members that ramp go on by the new ones.
+func (r *EndpointSet) SetGuards(g Guards) {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
 	r.guards, r.account.penalty = g, g.FailurePenalty
 	for m := range r.members {
-		if m.view != nil {
+		if m.readySet != nil {
 			m.ramp(r.ledger.clock.read())
-			m.node.refit()
+			m.endpoint.updateEligibility()
 		}
 	}
 }

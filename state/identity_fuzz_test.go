@@ -77,8 +77,8 @@ func (p *identityFuzz) step() {
 	}
 }
 
-// list gives a roster a random list on both sides. The counts are those that
-// were there, each on one node as before; an endpoint that is listed as before
+// list gives an endpoint set a random list on both sides. The counts are those that
+// were there, each on one endpoint as before; an endpoint that is listed as before
 // keeps its own.
 func (p *identityFuzz) list(name string) {
 	list := p.endpoints()
@@ -124,10 +124,10 @@ func (p *identityFuzz) endpoints() []string {
 	return list
 }
 
-// loadsOf returns the counts of the ledger's loaded nodes, sorted.
+// loadsOf returns the counts of the ledger's loaded endpoints, sorted.
 func loadsOf(s *listings) []int64 {
 	var counts []int64
-	for _, n := range s.ledger.Snapshot().Nodes {
+	for _, n := range s.ledger.Snapshot().Endpoints {
 		if n.InFlight > 0 {
 			counts = append(counts, n.InFlight)
 		}
@@ -181,7 +181,7 @@ func (p *identityFuzz) end() {
 			require.True(p, l.Release())
 		}
 		require.NoError(p, s.ledger.Check())
-		require.Empty(p, s.ledger.Snapshot().Nodes)
+		require.Empty(p, s.ledger.Snapshot().Endpoints)
 	}
 }
 

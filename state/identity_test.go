@@ -71,7 +71,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// An endpoint of two lists is in both views what it is in either.
+// An endpoint of two lists is in both ready sets what it is in either.
 func TestIdentityIsSharedByRosters(t *testing.T) {
 	x := newSite(t)
 	y := newSiteOn(t, x.ledger)
@@ -88,7 +88,7 @@ func TestIdentityAcrossViews(t *testing.T) {
 	s := newSite(t)
 	s.add("a", "b")
 	s.openMany(8)
-	low := s.roster.NewView(1)
+	low := s.roster.NewReadySet(1)
 	low.Set(s.members["a"], 1, "a")
 	require.Equal(t, "b", s.open(), "a is in the other view only")
 	require.Equal(t, "a", s.keep(low))
@@ -105,7 +105,7 @@ func TestIdentityAcrossViews(t *testing.T) {
 func TestIdentityIsolatedViews(t *testing.T) {
 	s := newSite(t)
 	s.add("a", "b")
-	low := s.roster.NewView(1)
+	low := s.roster.NewReadySet(1)
 	s.list("c", "d")
 	low.Set(s.members["c"], 1, "c")
 	low.Set(s.members["d"], 1, "d")

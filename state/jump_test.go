@@ -10,19 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jumps is a view of n members whose loads are set to anything at any time, by
+// jumps is a ready set of n members whose loads are set to anything at any time, by
 // penalties.
 type jumps struct {
 	*Ledger
-	view *View
+	view *ReadySet
 	ms   []*Member
 }
 
 func newJumps(n int, weightOf func(i int) uint32) *jumps {
 	j := &jumps{Ledger: newLedger("")} // not in the registry
-	r := j.NewRoster("test")
-	j.view = r.NewView(0)
-	eps := make([]Endpoint, n)
+	r := j.NewEndpointSet("test")
+	j.view = r.NewReadySet(0)
+	eps := make([]Identity, n)
 	for i := range eps {
 		eps[i].Addrs = []string{fmt.Sprint(i)}
 	}
@@ -36,13 +36,13 @@ func newJumps(n int, weightOf func(i int) uint32) *jumps {
 func (j *jumps) jump(i int, load int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	n := j.ms[i].node
-	n.penalty, n.fines = load, nil
-	delete(j.fined, n)
+	n := j.ms[i].endpoint
+	n.penalty, n.penalties = load, nil
+	delete(j.penalized, n)
 	if load > 0 {
-		n.fines = []fine{{until: j.clock.read() + time.Hour, units: load}}
-		j.fined[n] = struct{}{}
-		j.wind()
+		n.penalties = []penalty{{until: j.clock.read() + time.Hour, units: load}}
+		j.penalized[n] = struct{}{}
+		j.startClock()
 	}
 	n.shift()
 }
@@ -55,7 +55,7 @@ func (j *jumps) least() (score float64, stamp uint64) {
 		if m.seat == none {
 			continue
 		}
-		s := float64(m.node.load+1) / float64(m.weight)
+		s := float64(m.endpoint.load+1) / float64(m.weight)
 		if waits := j.stamp(m); s < score || s == score && waits < stamp {
 			score, stamp = s, waits
 		}
@@ -65,9 +65,9 @@ func (j *jumps) least() (score float64, stamp uint64) {
 
 func (j *jumps) stamp(m *Member) uint64 { return j.view.order.seats[m.seat].stamp }
 
-// flap takes a member out of the view or, if it was out, puts it back.
+// flap takes a member out of the ready set or, if it was out, puts it back.
 func (j *jumps) flap(i int, weight uint32) {
-	if m := j.ms[i]; m.view == nil {
+	if m := j.ms[i]; m.readySet == nil {
 		j.view.Set(m, weight, i)
 	} else {
 		j.view.Remove(m)
@@ -89,7 +89,7 @@ func (j *jumps) requireFirst(t *testing.T, step int) {
 }
 
 // A load that jumps finds its place at once, wherever that is, and so does one
-// that comes back into the view. Scores are whole numbers: equals of several
+// that comes back into the ready set. Scores are whole numbers: equals of several
 // weights abound where they are few.
 func TestOrderFollowsJumps(t *testing.T) {
 	weightings := map[string]func(i int) uint32{

@@ -75,7 +75,7 @@ func TestD32NeverTheOnlyBusyOne(t *testing.T) {
 	}
 }
 
-// leastOf is the brute force: the score that no member of a view beats.
+// leastOf is the brute force: the score that no member of a ready set beats.
 func leastOf(loads []int, weights []uint32) float64 {
 	low := float64(loads[0]+1) / float64(weights[0])
 	for i, n := range loads {
@@ -84,7 +84,7 @@ func leastOf(loads []int, weights []uint32) float64 {
 	return low
 }
 
-// A load may be anything when an endpoint comes into a view, or comes back: the
+// A load may be anything when an endpoint comes into a ready set, or comes back: the
 // order must find its place among 2,000 as brute force does. Equal weights make
 // it one list of some hundreds of loads; distinct ones a deep tournament.
 func TestLoadsThatJump(t *testing.T) {
@@ -110,7 +110,7 @@ func TestLoadsThatJump(t *testing.T) {
 			for step := range steps {
 				i := rand.IntN(n)
 				switch rand.IntN(3) {
-				case 0: // up, out of the view's sight
+				case 0: // up, out of the ready set's sight
 					more := rand.IntN(widest / 8)
 					s.load(ns[i], more)
 					s.set(ns[i], weights[i])

@@ -5,44 +5,44 @@ import (
 	"time"
 )
 
-// Ledger holds the in-flight counts of one resource key, by node.
+// Ledger holds the in-flight counts of one resource key, by endpoint.
 type Ledger struct {
 	key string // "" when private
 
-	// mu guards all below and all of the ledger's nodes, rosters, members, views
-	// and slots. It is an object of its own: the lease of an RPC that is over may
+	// mu guards all below and all of the ledger's endpoints, endpoint sets, members, ready sets
+	// and lease entries. It is an object of its own: the lease of an RPC that is over may
 	// be kept for long and reaches the mutex, not the ledger.
 	//
 	// Lock order: gRPC's stream locks and the balancer's locks come before mu;
 	// nothing is locked or called under it.
-	mu      *sync.Mutex
-	nodes   map[*node]struct{}
-	byID    map[string]*node
-	byAddr  map[string][]*node // an address that rosters list differently has several
-	rosters map[*Roster]struct{}
-	made    uint64  // nodes, ever
-	leases  int64   // live ones
-	slots   []*slot // of live leases, and the free ones
-	free    []*slot // of released leases, for the next ones
+	mu           *sync.Mutex
+	endpoints    map[*endpoint]struct{}
+	byID         map[string]*endpoint
+	byAddr       map[string][]*endpoint // an address that endpoint sets list differently has several
+	sets         map[*EndpointSet]struct{}
+	made         uint64        // endpoints, ever
+	leases       int64         // live ones
+	leaseEntries []*leaseEntry // of live leases, and the free ones
+	free         []*leaseEntry // of released leases, for the next ones
 
-	clock    clock
-	fined    map[*node]struct{}   // nodes with a penalty
-	ramping  map[*Member]struct{} // members whose weight rises
-	arrivals uint64               // RPCs that had to wait, ever
-	waiting  int                  // RPCs that wait
+	clock     clock
+	penalized map[*endpoint]struct{} // endpoints with a penalty
+	ramping   map[*Member]struct{}   // members whose weight rises
+	arrivals  uint64                 // RPCs that had to wait, ever
+	waiting   int                    // RPCs that wait
 }
 
 func newLedger(key string) *Ledger {
 	return &Ledger{
-		key:     key,
-		mu:      new(sync.Mutex),
-		nodes:   map[*node]struct{}{},
-		byID:    map[string]*node{},
-		byAddr:  map[string][]*node{},
-		rosters: map[*Roster]struct{}{},
-		clock:   clock{epoch: time.Now()},
-		fined:   map[*node]struct{}{},
-		ramping: map[*Member]struct{}{},
+		key:       key,
+		mu:        new(sync.Mutex),
+		endpoints: map[*endpoint]struct{}{},
+		byID:      map[string]*endpoint{},
+		byAddr:    map[string][]*endpoint{},
+		sets:      map[*EndpointSet]struct{}{},
+		clock:     clock{epoch: time.Now()},
+		penalized: map[*endpoint]struct{}{},
+		ramping:   map[*Member]struct{}{},
 	}
 }
 

@@ -43,15 +43,15 @@ func requireGone(t *testing.T, key string, p weak.Pointer[Ledger]) {
 	require.True(t, collected(func() bool { return p.Value() == nil && !registered(key, p) }))
 }
 
-// open returns a view with one ready endpoint on the ledger of the key.
-func open(key string) *View {
-	r := Open(key).NewRoster("test")
-	v := r.NewView(0)
-	v.Set(r.Update(nil, []Endpoint{{Addrs: []string{"a"}}})[0], 1, "a")
+// open returns a ready set with one ready endpoint on the ledger of the key.
+func open(key string) *ReadySet {
+	r := Open(key).NewEndpointSet("test")
+	v := r.NewReadySet(0)
+	v.Set(r.Update(nil, []Identity{{Addrs: []string{"a"}}})[0], 1, "a")
 	return v
 }
 
-func acquire(t *testing.T, v *View) Lease {
+func acquire(t *testing.T, v *ReadySet) Lease {
 	lease, _, ok := v.Acquire()
 	require.True(t, ok)
 	return lease
@@ -94,7 +94,7 @@ func TestRegistryReturnsToWhatItWas(t *testing.T) {
 	for i := range 1000 {
 		v := open(fmt.Sprint(t.Name(), i%500, "/"[:i%2]))
 		acquire(t, v).Release()
-		v.roster.Close()
+		v.set.Close()
 	}
 	require.True(t, collected(func() bool { return size() == 0 }))
 }
@@ -133,7 +133,7 @@ func hold(t *testing.T, key string, n int) []Lease {
 	for range n {
 		leases = append(leases, acquire(t, v))
 	}
-	v.roster.Close()
+	v.set.Close()
 	return leases
 }
 
@@ -146,7 +146,7 @@ func TestLedgerLivesByItsLeases(t *testing.T) {
 		runtime.GC()
 	}
 	v := open(key)
-	require.EqualValues(t, 3, v.ledger.Snapshot().Nodes[0].InFlight)
+	require.EqualValues(t, 3, v.ledger.Snapshot().Endpoints[0].InFlight)
 	p := weak.Make(v.ledger)
 	for i, lease := range leases {
 		require.True(t, lease.Release())
@@ -157,11 +157,11 @@ func TestLedgerLivesByItsLeases(t *testing.T) {
 	runtime.KeepAlive(leases)
 }
 
-// A roster or a view alone, or a picker that holds one, keeps the ledger.
+// An endpoint set or a ready set alone, or a picker that holds one, keeps the ledger.
 func TestLedgerLivesByRosterOrView(t *testing.T) {
-	for name, holder := range map[string]func(v *View) any{
-		"Roster": func(v *View) any { return v.roster },
-		"View":   func(v *View) any { return v },
+	for name, holder := range map[string]func(v *ReadySet) any{
+		"Roster": func(v *ReadySet) any { return v.set },
+		"View":   func(v *ReadySet) any { return v },
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := t.Name()
@@ -169,7 +169,7 @@ func TestLedgerLivesByRosterOrView(t *testing.T) {
 			for range 3 {
 				runtime.GC()
 			}
-			require.Len(t, Open(key).Snapshot().Nodes, 1)
+			require.Len(t, Open(key).Snapshot().Endpoints, 1)
 			p := weak.Make(Open(key))
 			runtime.KeepAlive(kept)
 			kept = nil
@@ -182,8 +182,8 @@ func TestLedgerLivesByRosterOrView(t *testing.T) {
 // that were granted room, and that nobody but a lease holds.
 func holdGuarded(t *testing.T, key string, ctxs []context.Context) Lease {
 	v := open(key)
-	v.roster.Guard(Guards{FailurePenalty: time.Hour, SlowStart: SlowStart{Window: time.Hour, MinWeightPercent: 50, Aggression: 1}, MaxQueued: 9})
-	for i, m := range v.roster.Update(nil, []Endpoint{{Addrs: []string{"b"}}, {Addrs: []string{"c"}}}) {
+	v.set.SetGuards(Guards{FailurePenalty: time.Hour, SlowStart: SlowStart{Window: time.Hour, MinWeightPercent: 50, Aggression: 1}, MaxQueued: 9})
+	for i, m := range v.set.Update(nil, []Identity{{Addrs: []string{"b"}}, {Addrs: []string{"c"}}}) {
 		v.Set(m, 1, i)
 	}
 	var leases []Lease
@@ -191,25 +191,25 @@ func holdGuarded(t *testing.T, key string, ctxs []context.Context) Lease {
 		leases = append(leases, acquire(t, v))
 	}
 	require.True(t, leases[0].Fail())
-	for m := range v.roster.members {
+	for m := range v.set.members {
 		m.SetMaxInFlight(1)
 	}
 	for _, ctx := range ctxs {
-		_, _, outcome := v.roster.Turn(ctx, nil, v)
+		_, _, outcome := v.set.AcquireOrQueue(ctx, nil, v)
 		require.Equal(t, Queued, outcome)
 	}
 	for _, lease := range leases[1:11] {
 		require.True(t, lease.Release())
 	}
 	require.NoError(t, v.ledger.Check())
-	require.Len(t, v.ledger.fined, 1)
+	require.Len(t, v.ledger.penalized, 1)
 	require.Len(t, v.ledger.ramping, 2)
-	require.Equal(t, 3, v.roster.queue.line.Len())
-	v.roster.Close()
+	require.Equal(t, 3, v.set.queue.line.Len())
+	v.set.Close()
 	return leases[11]
 }
 
-// Guards do not hold a ledger: when its rosters are closed and its leases back,
+// Guards do not hold a ledger: when its endpoint sets are closed and its leases back,
 // no penalty, no ramp, no clock and no RPC that waited does, be it still alive.
 func TestGuardsHoldNoLedger(t *testing.T) {
 	key := t.Name()

@@ -5,20 +5,20 @@ import "math"
 // noLimit is the cap of a member that has none.
 const noLimit = math.MaxInt64
 
-// SetMaxInFlight caps the RPCs in flight on the member's node, of all channels
-// together, up to which its roster chooses it; 0: no cap. A cap below what is in
+// SetMaxInFlight caps the RPCs in flight on the member's endpoint, of all channels
+// together, up to which its endpoint set chooses it; 0: no cap. A cap below what is in
 // flight takes effect as RPCs end.
 func (m *Member) SetMaxInFlight(limit uint32) {
-	mu := m.roster.ledger.mu
+	mu := m.set.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
 	m.limit = int64(limit)
 	if limit == 0 {
 		m.limit = noLimit
 	}
-	if m.node != nil {
-		m.node.refit()
-		m.roster.grant()
+	if m.endpoint != nil {
+		m.endpoint.updateEligibility()
+		m.set.grant()
 	}
 }
 
@@ -26,41 +26,41 @@ func (m *Member) SetMaxInFlight(limit uint32) {
 // cap has none. It notes at which counts that must be done again: where a
 // member would be full, or have room, and while one ramps, where n is empty or
 // is not any more.
-func (n *node) refit() {
-	n.high, n.low = noLimit, 0
+func (n *endpoint) updateEligibility() {
+	n.fullAt, n.roomBelow = noLimit, 0
 	for _, m := range n.members {
-		m.fit()
+		m.updateEligibility()
 		switch {
-		case m.view == nil || m.weight == 0:
+		case m.readySet == nil || m.weight == 0:
 		case m.full:
-			n.low = max(n.low, m.limit)
+			n.roomBelow = max(n.roomBelow, m.limit)
 		default:
-			n.high = min(n.high, m.limit)
+			n.fullAt = min(n.fullAt, m.limit)
 			if m.ramping() && n.inFlight == 0 {
-				n.high = min(n.high, 1)
+				n.fullAt = min(n.fullAt, 1)
 			} else if m.ramping() {
-				n.low = max(n.low, 1)
+				n.roomBelow = max(n.roomBelow, 1)
 			}
 		}
 	}
 }
 
 // fit seats m exactly while it may be chosen.
-func (m *Member) fit() {
-	takes := m.view != nil && m.weight > 0
-	switch full := takes && m.node.inFlight >= m.limit; {
+func (m *Member) updateEligibility() {
+	takes := m.readySet != nil && m.weight > 0
+	switch full := takes && m.endpoint.inFlight >= m.limit; {
 	case full && !m.full:
 		m.full = true
-		m.view.full++
+		m.readySet.full++
 	case !full && m.full:
 		m.full = false
-		m.view.full--
+		m.readySet.full--
 	}
 	switch may := takes && !m.full; {
 	case may && m.seat == none:
-		m.view.order.replace(m, m.effective(), m.value)
+		m.readySet.order.replace(m, m.effectiveWeight(), m.value)
 	case !may && m.seat != none:
-		m.view.order.remove(m)
+		m.readySet.order.remove(m)
 	}
 	m.await()
 }

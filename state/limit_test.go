@@ -11,9 +11,9 @@ import (
 // full returns the endpoints that are at their caps.
 func (s *site) full() []string {
 	var full []string
-	for _, n := range s.ledger.Snapshot().Nodes {
+	for _, n := range s.ledger.Snapshot().Endpoints {
 		for _, m := range n.Members {
-			if m.Roster == s.name && m.Full {
+			if m.EndpointSet == s.name && m.Full {
 				full = append(full, n.Addresses[0])
 			}
 		}
@@ -27,11 +27,11 @@ func (s *site) requireFull() {
 	require.NoError(s, s.ledger.Check())
 	_, _, ok := s.view.Acquire()
 	require.False(s, ok)
-	_, _, outcome := s.roster.Turn(nobody, nil, s.view)
+	_, _, outcome := s.roster.AcquireOrQueue(nobody, nil, s.view)
 	require.Equal(s, state.Refused, outcome)
 }
 
-// A node at its cap is not chosen, however empty it looks by its weight; one
+// An endpoint at its cap is not chosen, however empty it looks by its weight; one
 // below it is.
 func TestCapIsExact(t *testing.T) {
 	s := newSite(t)
@@ -86,7 +86,7 @@ func TestCapChanges(t *testing.T) {
 	require.Equal(t, "a", s.open())
 }
 
-// The count belongs to the node: what leaves and comes back is as full as it
+// The count belongs to the endpoint: what leaves and comes back is as full as it
 // was.
 func TestCapOfANodeThatFlaps(t *testing.T) {
 	s := newSite(t)
@@ -120,7 +120,7 @@ func TestCapOfANodeThatFlaps(t *testing.T) {
 func TestEmptyIsNotFull(t *testing.T) {
 	s := newSite(t)
 	turn := func() state.Outcome {
-		_, _, outcome := s.roster.Turn(t.Context(), nil, s.view)
+		_, _, outcome := s.roster.AcquireOrQueue(t.Context(), nil, s.view)
 		return outcome
 	}
 	s.guard(state.Guards{})
@@ -135,7 +135,7 @@ func TestEmptyIsNotFull(t *testing.T) {
 	require.Equal(t, state.Queued, turn())
 }
 
-// Two rosters have different caps on one node: each keeps its own, of what both
+// Two endpoint sets have different caps on one endpoint: each keeps its own, of what both
 // have in flight there.
 func TestCapsOfTwoRosters(t *testing.T) {
 	x := newSite(t)
@@ -162,14 +162,14 @@ func TestCapsOfTwoRosters(t *testing.T) {
 	y.requireFull()
 }
 
-// One endpoint with two addresses is one node with one cap.
+// One endpoint with two addresses is one endpoint with one cap.
 func TestD64CapIsOfTheEndpoint(t *testing.T) {
 	s := newSite(t)
-	m := s.roster.Update(nil, []state.Endpoint{{Addrs: []string{"127.0.0.1:1", "[::1]:1"}}})[0]
+	m := s.roster.Update(nil, []state.Identity{{Addrs: []string{"127.0.0.1:1", "[::1]:1"}}})[0]
 	m.SetMaxInFlight(1)
 	s.view.Set(m, 1, "a")
 	y := newSiteOn(t, s.ledger)
-	other := y.roster.Update(nil, []state.Endpoint{{Addrs: []string{"[::1]:1", "127.0.0.1:1"}}})[0]
+	other := y.roster.Update(nil, []state.Identity{{Addrs: []string{"[::1]:1", "127.0.0.1:1"}}})[0]
 	other.SetMaxInFlight(1)
 	y.view.Set(other, 1, "a")
 	s.open()
@@ -177,7 +177,7 @@ func TestD64CapIsOfTheEndpoint(t *testing.T) {
 	y.requireFull()
 }
 
-// A cap is the member's: it holds before it is ready, in whatever view.
+// A cap is the member's: it holds before it is ready, in whatever ready set.
 func TestCapStaysWithTheMember(t *testing.T) {
 	s := newSite(t)
 	s.list("a")
@@ -185,11 +185,11 @@ func TestCapStaysWithTheMember(t *testing.T) {
 	s.set("a", 1)
 	s.open()
 	s.requireFull()
-	second := s.roster.NewView(1)
+	second := s.roster.NewReadySet(1)
 	second.Set(s.members["a"], 1, "a")
-	_, _, outcome := s.roster.Turn(nobody, nil, second)
+	_, _, outcome := s.roster.AcquireOrQueue(nobody, nil, second)
 	require.Equal(t, state.Refused, outcome)
-	_, _, outcome = s.roster.Turn(nobody, nil, s.view, second)
+	_, _, outcome = s.roster.AcquireOrQueue(nobody, nil, s.view, second)
 	require.Equal(t, state.Empty, outcome, "the first view has nobody, full or not")
 	s.end("a", 1)
 	_, _, ok := second.Acquire()

@@ -12,35 +12,35 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// listings plays what several rosters of a ledger list. An endpoint is written
+// listings plays what several endpoint sets of a ledger list. An endpoint is written
 // as its addresses with its id before them: "a", "a+b", "u@a", "u@a+b".
 //
 // Its lines:
 //
-//	x lists a b+c   roster x has these endpoints now
-//	x opens a 4     4 leases on the endpoint a of roster x
+//	x lists a b+c   endpoint set x has these endpoints now
+//	x opens a 4     4 leases on the endpoint a of endpoint set x
 //	x ends a 2      the oldest 2 that it opened there are released
-//	x has a 2       the node of a counts 2 in flight
+//	x has a 2       the endpoint of a counts 2 in flight
 //	x closes
-//	nodes 3         the ledger has 3 nodes
+//	endpoints 3         the ledger has 3 endpoints
 type listings struct {
 	*testing.T
 	ledger  *state.Ledger
 	shuffle func(n int, swap func(i, j int)) // the endpoints of every list
 	rosters map[string]*listing
-	leases  map[string][]state.Lease // by "roster endpoint"
+	leases  map[string][]state.Lease // by "endpoint set endpoint"
 	views   uint32
 }
 
 type listing struct {
-	roster *state.Roster
+	roster *state.EndpointSet
 	now    map[string]*seat // by endpoint
 }
 
-// seat is a listed endpoint, ready in a view that has nothing else.
+// seat is a listed endpoint, ready in a ready set that has nothing else.
 type seat struct {
 	member   *state.Member
-	view     *state.View
+	view     *state.ReadySet
 	priority uint32
 }
 
@@ -67,14 +67,14 @@ func (p *listings) play(lines ...string) {
 		}
 	}
 	require.NoError(p, p.ledger.Check())
-	require.Empty(p, p.ledger.Snapshot().Nodes)
+	require.Empty(p, p.ledger.Snapshot().Endpoints)
 }
 
 func (p *listings) line(line string) {
 	p.Helper()
 	words := strings.Fields(line)
 	if words[0] == "nodes" {
-		require.Len(p, p.ledger.Snapshot().Nodes, number(words[1]), line)
+		require.Len(p, p.ledger.Snapshot().Endpoints, number(words[1]), line)
 		return
 	}
 	r := p.roster(words[0])
@@ -113,18 +113,18 @@ func number(word string) int {
 
 func (p *listings) roster(name string) *listing {
 	if p.rosters[name] == nil {
-		p.rosters[name] = &listing{roster: p.ledger.NewRoster(name), now: map[string]*seat{}}
+		p.rosters[name] = &listing{roster: p.ledger.NewEndpointSet(name), now: map[string]*seat{}}
 	}
 	return p.rosters[name]
 }
 
-// list tells the roster what has changed, as a balancer does: an endpoint that
+// list tells the endpoint set what has changed, as a balancer does: an endpoint that
 // is listed as before is not mentioned.
 func (p *listings) list(r *listing, endpoints []string) {
 	p.shuffle(len(endpoints), func(i, j int) { endpoints[i], endpoints[j] = endpoints[j], endpoints[i] })
 	next := map[string]*seat{}
 	var joins []string
-	var eps []state.Endpoint
+	var eps []state.Identity
 	for _, e := range endpoints {
 		if s, ok := r.now[e]; ok {
 			next[e] = s
@@ -143,7 +143,7 @@ func (p *listings) list(r *listing, endpoints []string) {
 		s := seats[m]
 		if s == nil {
 			p.views++
-			s = &seat{member: m, view: r.roster.NewView(p.views), priority: p.views}
+			s = &seat{member: m, view: r.roster.NewReadySet(p.views), priority: p.views}
 			s.view.Set(m, 1, joins[i])
 		}
 		next[joins[i]] = s
@@ -151,20 +151,20 @@ func (p *listings) list(r *listing, endpoints []string) {
 	r.now = next
 }
 
-func endpointOf(word string) state.Endpoint {
+func endpointOf(word string) state.Identity {
 	id, addrs, ok := strings.Cut(word, "@")
 	if !ok {
 		id, addrs = "", word
 	}
-	return state.Endpoint{ID: id, Addrs: strings.Split(addrs, "+")}
+	return state.Identity{ID: id, Addrs: strings.Split(addrs, "+")}
 }
 
-// node returns the node of a listed endpoint: a member's view tells it apart.
-func (p *listings) node(roster, endpoint string) state.NodeSnapshot {
+// endpoint returns the endpoint of a listed endpoint: a member's ready set tells it apart.
+func (p *listings) node(roster, endpoint string) state.EndpointSnapshot {
 	p.Helper()
 	s := p.rosters[roster].now[endpoint]
 	require.NotNil(p, s, "%s does not list %s", roster, endpoint)
-	for _, n := range p.ledger.Snapshot().Nodes {
+	for _, n := range p.ledger.Snapshot().Endpoints {
 		for _, m := range n.Members {
 			if m.Ready && m.Priority == s.priority {
 				return n
@@ -172,5 +172,5 @@ func (p *listings) node(roster, endpoint string) state.NodeSnapshot {
 		}
 	}
 	require.Fail(p, "no node", "%s %s", roster, endpoint)
-	return state.NodeSnapshot{}
+	return state.EndpointSnapshot{}
 }

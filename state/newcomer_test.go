@@ -9,7 +9,7 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// Two busy nodes and a newcomer: at first it gets its share of what is new, and
+// Two busy endpoints and a newcomer: at first it gets its share of what is new, and
 // once the window is over it is level.
 func TestD44NewcomerInABusyFleet(t *testing.T) {
 	inTime(t, func(s *site) {
@@ -65,8 +65,8 @@ func TestRampKeepsTheTurn(t *testing.T) {
 	})
 }
 
-// Other rosters that list a node go on with its ramp, or begin it when it has
-// not begun: each roster that had a list before takes it as a newcomer.
+// Other endpoint sets that list an endpoint go on with its ramp, or begin it when it has
+// not begun: each endpoint set that had a list before takes it as a newcomer.
 func TestRampOfTwoRosters(t *testing.T) {
 	inTime(t, func(x *site) {
 		y, z := newSiteOn(x.T, x.ledger), newSiteOn(x.T, x.ledger)
@@ -92,7 +92,7 @@ func TestRampOfTwoRosters(t *testing.T) {
 	})
 }
 
-// A node that is in flight, or is another roster's for long, is none that joins.
+// An endpoint that is in flight, or is another endpoint set's for long, is none that joins.
 func TestKnownNodeDoesNotRamp(t *testing.T) {
 	inTime(t, func(x *site) {
 		y := newSiteOn(x.T, x.ledger)

@@ -5,61 +5,61 @@ import (
 	"time"
 )
 
-// node is one endpoint's entry in a ledger. It lives while a roster lists it or
+// endpoint is one endpoint's entry in a ledger. It lives while an endpoint set lists it or
 // a lease of it is out. The ledger's mutex guards it.
-type node struct {
+type endpoint struct {
 	// What a pick touches.
-	inFlight int64
-	load     int64    // in flight and penalty: where it stands in the orders
-	high     int64    // the count at which, and
-	low      int64    // the one below which, seats are to be looked at again
-	picks    uint64   // leases, ever
-	places   []place  // in the orders of the views that may choose it
-	one      [1]place // room for the only one that most nodes have
-	ledger   *Ledger
+	inFlight  int64
+	load      int64    // in flight and penalty: where it stands in the orders
+	fullAt    int64    // the count at which, and
+	roomBelow int64    // the one below which, seats are to be looked at again
+	picks     uint64   // leases, ever
+	places    []place  // in the orders of the ready sets that may choose it
+	one       [1]place // room for the only one that most endpoints have
+	ledger    *Ledger
 
-	members []*Member // at most one of each roster
-	number  uint64    // rises with each node of the ledger
+	members []*Member // at most one of each endpoint set
+	number  uint64    // rises with each endpoint of the ledger
 	id      string    // explicit identity, "" without one
 	addrs   []string  // sorted; what its members list, or what the last of them listed
 
-	penalty int64 // units of fines
-	fines   []fine
-	since   time.Duration // when its last ramp began
+	penalty   int64 // units of fines
+	penalties []penalty
+	since     time.Duration // when its last ramp began
 }
 
-func (l *Ledger) newNode() *node {
+func (l *Ledger) newEndpoint() *endpoint {
 	l.made++
-	n := &node{ledger: l, number: l.made, high: noLimit, since: never}
+	n := &endpoint{ledger: l, number: l.made, fullAt: noLimit, since: never}
 	n.places = n.one[:0]
-	l.nodes[n] = struct{}{}
+	l.endpoints[n] = struct{}{}
 	return n
 }
 
 // retire removes n once neither a member nor a lease needs it.
-func (l *Ledger) retire(n *node) {
+func (l *Ledger) retire(n *endpoint) {
 	if len(n.members) > 0 || n.inFlight > 0 {
 		return
 	}
 	n.setAddrs(nil)
-	delete(l.fined, n)
+	delete(l.penalized, n)
 	if n.id != "" {
 		delete(l.byID, n.id)
 	}
-	delete(l.nodes, n)
+	delete(l.endpoints, n)
 }
 
 // setInFlight changes the count and all that follows from it.
-func (n *node) setInFlight(count int64) {
+func (n *endpoint) setInFlight(count int64) {
 	n.inFlight = count
 	n.shift()
-	if count >= n.high || count < n.low {
-		n.refit()
+	if count >= n.fullAt || count < n.roomBelow {
+		n.updateEligibility()
 	}
 }
 
-// shift changes the load, and each view's order with it.
-func (n *node) shift() {
+// shift changes the load, and each ready set's order with it.
+func (n *endpoint) shift() {
 	load := n.inFlight + n.penalty
 	if n.load == load {
 		return // a member that does not move keeps its turn
@@ -71,14 +71,14 @@ func (n *node) shift() {
 	}
 }
 
-// place is a seat of a node's member.
+// place is a seat of an endpoint's member.
 type place struct {
 	order *order
 	seat  int32
 }
 
-// placeIn returns the place in an order that the node has one in.
-func (n *node) placeIn(o *order) *place {
+// placeIn returns the place in an order that the endpoint has one in.
+func (n *endpoint) placeIn(o *order) *place {
 	i := 0
 	for n.places[i].order != o {
 		i++
@@ -87,7 +87,7 @@ func (n *node) placeIn(o *order) *place {
 }
 
 // unplace drops the place in an order.
-func (n *node) unplace(o *order) {
+func (n *endpoint) unplace(o *order) {
 	last := len(n.places) - 1
 	*n.placeIn(o) = n.places[last]
 	n.places[last] = place{}
@@ -95,9 +95,9 @@ func (n *node) unplace(o *order) {
 }
 
 // attach makes m a member of n, or takes up what m lists now.
-func (n *node) attach(m *Member) {
-	if m.node != n {
-		m.node = n
+func (n *endpoint) attach(m *Member) {
+	if m.endpoint != n {
+		m.endpoint = n
 		n.members = append(n.members, m)
 	}
 	if m.id != "" && n.id == "" && n.ledger.byID[m.id] == nil {
@@ -108,8 +108,8 @@ func (n *node) attach(m *Member) {
 }
 
 // detach ends m's membership.
-func (n *node) detach(m *Member) {
-	m.node = nil
+func (n *endpoint) detach(m *Member) {
+	m.endpoint = nil
 	i := slices.Index(n.members, m)
 	n.members = slices.Delete(n.members, i, i+1)
 	if len(n.members) > 0 {
@@ -118,8 +118,8 @@ func (n *node) detach(m *Member) {
 	n.ledger.retire(n)
 }
 
-// relist makes the node's addresses those that its members list.
-func (n *node) relist() {
+// relist makes the endpoint's addresses those that its members list.
+func (n *endpoint) relist() {
 	if len(n.members) == 1 {
 		n.setAddrs(n.members[0].addrs)
 		return
@@ -133,7 +133,7 @@ func (n *node) relist() {
 }
 
 // setAddrs replaces the sorted addresses and keeps the ledger's index in step.
-func (n *node) setAddrs(addrs []string) {
+func (n *endpoint) setAddrs(addrs []string) {
 	if slices.Equal(n.addrs, addrs) {
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// order keeps the members that a view may choose so that the one with the
+// order keeps the members that a ready set may choose so that the one with the
 // lowest score is at hand: classes by weight, in each class buckets by load, in
 // each bucket the members by how long they wait. Loads may change by any
 // amount. The ledger's mutex guards it.
@@ -39,7 +39,7 @@ func (o *order) head(c int32) int32 { return o.buckets[o.classes[c].low].head }
 func (o *order) headStamp(c int32) uint64 { return o.seats[o.head(c)].stamp }
 
 // takenWeight returns the weight that the member on seat i is taken as having.
-func (o *order) takenWeight(i int32) float64 {
+func (o *order) classWeight(i int32) float64 {
 	return o.classes[o.buckets[o.seats[i].bucket].class].weight
 }
 
@@ -102,9 +102,9 @@ func (o *order) replace(m *Member, weight float64, value any) {
 // sit gives m a seat and finds its class and bucket.
 func (o *order) sit(m *Member, weight float64, value any) (c, b int32) {
 	m.seat = int32(len(o.seats))
-	o.seats = append(o.seats, seat{entry: entry{node: m.node, value: value, member: m}})
-	m.node.places = append(m.node.places, place{o, m.seat})
-	load := m.node.load
+	o.seats = append(o.seats, seat{entry: entry{endpoint: m.endpoint, value: value, member: m}})
+	m.endpoint.places = append(m.endpoint.places, place{o, m.seat})
+	load := m.endpoint.load
 	c = o.classOf(weight)
 	o.classes[c].size++
 	b = o.find(c, none, load)
@@ -126,7 +126,7 @@ func (o *order) seated(c int32) {
 // remove takes m out; the last seat moves to its place.
 func (o *order) remove(m *Member) {
 	i, last := m.seat, int32(len(o.seats)-1)
-	m.node.unplace(o)
+	m.endpoint.unplace(o)
 	m.seat = none
 	o.pull(i)
 	b := o.seats[i].bucket
@@ -136,7 +136,7 @@ func (o *order) remove(m *Member) {
 		o.renumber(&moved, i)
 		o.seats[i] = moved
 		moved.member.seat = i
-		moved.node.placeIn(o).seat = i
+		moved.endpoint.placeIn(o).seat = i
 	}
 	o.seats[last] = seat{}
 	o.seats = o.seats[:last]

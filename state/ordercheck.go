@@ -37,16 +37,16 @@ func (o *order) check() error {
 
 func (o *order) checkSeat(i int32, e entry) error {
 	m := e.member
-	if m.seat != i || e.node != m.node || m.node == nil || !slices.Contains(m.node.places, place{o, i}) {
+	if m.seat != i || e.endpoint != m.endpoint || m.endpoint == nil || !slices.Contains(m.endpoint.places, place{o, i}) {
 		return fmt.Errorf("member %q is not on seat %d", m.addrs, i)
 	}
 	b := &o.buckets[o.seats[i].bucket]
-	if b.load != m.node.load {
-		return fmt.Errorf("member %q stands at %d, not at its node's load", m.addrs, b.load)
+	if b.load != m.endpoint.load {
+		return fmt.Errorf("member %q stands at %d, not at its endpoint's load", m.addrs, b.load)
 	}
 	w := o.classes[b.class].weight
-	if math.Abs(m.effective()-w) > nearWeight*w {
-		return fmt.Errorf("member %q with weight %v stands in class %v", m.addrs, m.effective(), w)
+	if math.Abs(m.effectiveWeight()-w) > nearWeight*w {
+		return fmt.Errorf("member %q with weight %v stands in class %v", m.addrs, m.effectiveWeight(), w)
 	}
 	return nil
 }

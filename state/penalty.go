@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// fine is units of a node's penalty that end together.
-type fine struct {
+// fine is units of an endpoint's penalty that end together.
+type penalty struct {
 	until time.Duration // by the ledger's clock
 	units int64
 }
@@ -18,49 +18,49 @@ type fine struct {
 // holds mu.
 //
 // It leaves none when, without it, n's score is beyond that of all others
-// already, in every view that may choose n: a penalty puts a node behind the
+// already, in every ready set that may choose n: a penalty puts an endpoint behind the
 // busiest one, never further.
-func (l *Ledger) punish(n *node, until time.Duration) bool {
-	if l.clock.read() >= until || n.beyond() {
+func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
+	if l.clock.read() >= until || n.isWorst() {
 		return false
 	}
 	until = (until + Tick - 1).Truncate(Tick)
-	i, found := slices.BinarySearchFunc(n.fines, until, func(f fine, t time.Duration) int { return cmp.Compare(f.until, t) })
+	i, found := slices.BinarySearchFunc(n.penalties, until, func(f penalty, t time.Duration) int { return cmp.Compare(f.until, t) })
 	if !found {
-		n.fines = slices.Insert(n.fines, i, fine{until: until})
+		n.penalties = slices.Insert(n.penalties, i, penalty{until: until})
 	}
-	n.fines[i].units++
+	n.penalties[i].units++
 	n.penalty++
 	n.shift()
-	l.fined[n] = struct{}{}
-	l.wind()
+	l.penalized[n] = struct{}{}
+	l.startClock()
 	return true
 }
 
 // forgive ends the penalties whose time is over. Caller holds mu.
-func (l *Ledger) forgive() {
-	for n := range l.fined {
+func (l *Ledger) expirePenalties() {
+	for n := range l.penalized {
 		over := 0
-		for over < len(n.fines) && n.fines[over].until <= l.clock.now {
-			n.penalty -= n.fines[over].units
+		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
+			n.penalty -= n.penalties[over].units
 			over++
 		}
 		if over == 0 {
 			continue
 		}
-		n.fines = slices.Delete(n.fines, 0, over)
-		if len(n.fines) == 0 {
-			delete(l.fined, n)
+		n.penalties = slices.Delete(n.penalties, 0, over)
+		if len(n.penalties) == 0 {
+			delete(l.penalized, n)
 		}
 		n.shift()
 	}
 }
 
-// beyond reports whether n has the highest score of all, alone, in every view
-// that may choose it. A node that no view may choose is not.
-func (n *node) beyond() bool {
+// beyond reports whether n has the highest score of all, alone, in every ready set
+// that may choose it. An endpoint that no ready set may choose is not.
+func (n *endpoint) isWorst() bool {
 	for _, p := range n.places {
-		if !p.order.beyond(p.seat) {
+		if !p.order.isWorst(p.seat) {
 			return false
 		}
 	}
@@ -69,7 +69,7 @@ func (n *node) beyond() bool {
 
 // beyond reports whether the member on seat i has a higher score than any other.
 // It costs O(log n) for each class of weights.
-func (o *order) beyond(i int32) bool {
+func (o *order) isWorst(i int32) bool {
 	own := &o.buckets[o.seats[i].bucket]
 	score := float64(own.load+1) / o.classes[own.class].weight
 	for c := range o.classes {

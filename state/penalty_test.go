@@ -15,7 +15,7 @@ var penalized = state.Guards{FailurePenalty: time.Second}
 // penalties returns the units of penalty by first address, none left out.
 func (s *site) penalties() map[string]int {
 	got := map[string]int{}
-	for _, n := range s.ledger.Snapshot().Nodes {
+	for _, n := range s.ledger.Snapshot().Endpoints {
 		if n.Penalty > 0 {
 			got[n.Addresses[0]] = int(n.Penalty)
 		}
@@ -51,7 +51,7 @@ func TestPenaltyEndsExactly(t *testing.T) {
 	})
 }
 
-// A unit stands for the attempt that it is of: a node that fails at once is as
+// A unit stands for the attempt that it is of: an endpoint that fails at once is as
 // loaded as if it served.
 func TestPenaltyCountsInTheScore(t *testing.T) {
 	inTime(t, func(s *site) {
@@ -60,7 +60,7 @@ func TestPenaltyCountsInTheScore(t *testing.T) {
 		s.openMany(4)
 		s.fail("a", 2)
 		require.Equal(t, map[string]int{"a": 1, "b": 1}, s.openMany(2))
-		for _, n := range s.ledger.Snapshot().Nodes {
+		for _, n := range s.ledger.Snapshot().Endpoints {
 			require.EqualValues(t, 4, n.Members[0].Score, n.Addresses)
 		}
 		pass(time.Second)
@@ -131,7 +131,7 @@ func TestNoPenalty(t *testing.T) {
 				require.True(t, tc.end(s.leases["a"][0]))
 				s.leases["a"] = s.leases["a"][1:]
 				require.Empty(t, s.penalties())
-				require.Zero(t, s.ledger.Snapshot().Rosters[0].Penalties)
+				require.Zero(t, s.ledger.Snapshot().EndpointSets[0].Penalties)
 				require.Equal(t, map[string]int{"a": 1, "b": 2}, s.loads())
 			})
 		})
@@ -152,11 +152,11 @@ func TestFailOnlyOnce(t *testing.T) {
 		}
 		require.False(t, state.Lease{}.Fail())
 		require.Equal(t, map[string]int{"a": 1}, s.penalties())
-		require.EqualValues(t, 1, s.ledger.Snapshot().Rosters[0].Penalties)
+		require.EqualValues(t, 1, s.ledger.Snapshot().EndpointSets[0].Penalties)
 	})
 }
 
-// Two rosters on one node penalize each by its own guards.
+// Two endpoint sets on one endpoint penalize each by its own guards.
 func TestPenaltiesOfTwoRosters(t *testing.T) {
 	inTime(t, func(x *site) {
 		y := newSiteOn(x.T, x.ledger)

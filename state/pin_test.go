@@ -10,7 +10,7 @@ import (
 )
 
 // A finished RPC that is kept holds its lease: that pins neither the ledger nor
-// the node.
+// the endpoint.
 func TestReleasedLeasePinsNothing(t *testing.T) {
 	key := t.Name()
 	kept, ledger, node := released(t, key)
@@ -23,48 +23,48 @@ func TestReleasedLeasePinsNothing(t *testing.T) {
 }
 
 // released returns more leases than a ledger keeps notes of, all given back.
-func released(t *testing.T, key string) ([]Lease, weak.Pointer[Ledger], weak.Pointer[node]) {
+func released(t *testing.T, key string) ([]Lease, weak.Pointer[Ledger], weak.Pointer[endpoint]) {
 	v := open(key)
 	var leases []Lease
 	for range 2 * maxFree {
 		leases = append(leases, acquire(t, v))
 	}
-	ledger, n := weak.Make(v.ledger), weak.Make(leases[0].slot.node)
+	ledger, n := weak.Make(v.ledger), weak.Make(leases[0].entry.endpoint)
 	for _, lease := range leases {
 		require.True(t, lease.Release())
 	}
-	v.roster.Close()
+	v.set.Close()
 	return leases, ledger, n
 }
 
-// A lease of a node that has left pins it no longer than it lives, while the
+// A lease of an endpoint that has left pins it no longer than it lives, while the
 // ledger lives on.
 func TestDepartedNodeGoesWithItsLease(t *testing.T) {
 	v := open(t.Name())
 	lease := acquire(t, v)
-	n := weak.Make(lease.slot.node)
-	for m := range v.roster.members {
-		v.roster.Update([]*Member{m}, nil)
+	n := weak.Make(lease.entry.endpoint)
+	for m := range v.set.members {
+		v.set.Update([]*Member{m}, nil)
 	}
 	runtime.GC()
 	require.NotNil(t, n.Value())
 	require.True(t, lease.Release())
 	require.True(t, collected(func() bool { return n.Value() == nil }))
-	require.Empty(t, v.ledger.Snapshot().Nodes)
+	require.Empty(t, v.ledger.Snapshot().Endpoints)
 	runtime.KeepAlive(lease)
 }
 
-// A value that left its view is not kept by it.
+// A value that left its ready set is not kept by it.
 func TestValueGoesWithItsMember(t *testing.T) {
 	v := open("")
 	var m *Member
-	for m = range v.roster.members {
+	for m = range v.set.members {
 	}
 	for _, leave := range []func(){
 		func() { v.Remove(m) },
 		func() { v.Set(m, 1, nil) },
 		func() { v.Set(m, 0, nil) },
-		func() { v.roster.Update([]*Member{m}, nil) },
+		func() { v.set.Update([]*Member{m}, nil) },
 	} {
 		value := new([64]byte)
 		p := weak.Make(value)
@@ -76,34 +76,34 @@ func TestValueGoesWithItsMember(t *testing.T) {
 	runtime.KeepAlive(v)
 }
 
-// Balancers come and go on a ledger that lives on: a closed roster is not kept,
-// nor are its views, what they held and what it was called.
+// Balancers come and go on a ledger that lives on: a closed endpoint set is not kept,
+// nor are its ready sets, what they held and what it was called.
 func TestClosedRosterGoes(t *testing.T) {
 	l := newLedger("")
-	closed := func() (weak.Pointer[Roster], weak.Pointer[View]) {
-		r := l.NewRoster("test")
+	closed := func() (weak.Pointer[EndpointSet], weak.Pointer[ReadySet]) {
+		r := l.NewEndpointSet("test")
 		defer r.Close()
-		v := r.NewView(0)
-		m := r.Update(nil, []Endpoint{{Addrs: []string{"a"}}})[0]
+		v := r.NewReadySet(0)
+		m := r.Update(nil, []Identity{{Addrs: []string{"a"}}})[0]
 		v.Set(m, 1, "a")
 		acquire(t, v).Release()
 		return weak.Make(r), weak.Make(v)
 	}
 	r, v := closed()
 	require.True(t, collected(func() bool { return r.Value() == nil && v.Value() == nil }))
-	require.Empty(t, l.rosters)
+	require.Empty(t, l.sets)
 	runtime.KeepAlive(l)
 }
 
 // Nor is a member that had a turn to wait for, while it started slowly.
 func TestMemberThatRampedGoes(t *testing.T) {
 	v := open("")
-	v.roster.Guard(Guards{SlowStart: SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1}})
+	v.set.SetGuards(Guards{SlowStart: SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1}})
 	newcomer := func() weak.Pointer[Member] {
-		m := v.roster.Update(nil, []Endpoint{{Addrs: []string{"b"}}})[0]
+		m := v.set.Update(nil, []Identity{{Addrs: []string{"b"}}})[0]
 		v.Set(m, 1, "b")
 		require.Equal(t, []*Member{m}, v.waits.members)
-		v.roster.Update([]*Member{m}, nil)
+		v.set.Update([]*Member{m}, nil)
 		return weak.Make(m)
 	}
 	m := newcomer()
@@ -111,18 +111,18 @@ func TestMemberThatRampedGoes(t *testing.T) {
 	runtime.KeepAlive(v)
 }
 
-// Levels come and go in a roster that lives on.
+// Levels come and go in an endpoint set that lives on.
 func TestClosedViewGoes(t *testing.T) {
-	r := newLedger("").NewRoster("test")
-	closed := func() weak.Pointer[View] {
-		v := r.NewView(0)
+	r := newLedger("").NewEndpointSet("test")
+	closed := func() weak.Pointer[ReadySet] {
+		v := r.NewReadySet(0)
 		v.Close()
 		return weak.Make(v)
 	}
 	for range 2 {
 		v := closed()
 		require.True(t, collected(func() bool { return v.Value() == nil }))
-		r.NewView(1) // which stays
+		r.NewReadySet(1) // which stays
 	}
 	runtime.KeepAlive(r)
 }

@@ -35,7 +35,7 @@ func TestRoomGoesToTheFirstInLine(t *testing.T) {
 	rs[0].finish()
 	require.Equal(t, []int{4}, granted(rs))
 	require.Zero(t, s.waiting())
-	require.EqualValues(t, 5, s.ledger.Snapshot().Rosters[0].Queued)
+	require.EqualValues(t, 5, s.ledger.Snapshot().EndpointSets[0].Queued)
 }
 
 // What is granted is in flight from that moment on: nobody gets it as well.
@@ -86,7 +86,7 @@ func TestOneTicketOfAnRPC(t *testing.T) {
 	require.Equal(t, 1, s.waiting())
 }
 
-// The rosters of a ledger have one line: room on a node goes to whoever came
+// The endpoint sets of a ledger have one line: room on an endpoint goes to whoever came
 // first, wherever.
 func TestOneLineForAllRosters(t *testing.T) {
 	x := busySite(t, "a")
@@ -128,7 +128,7 @@ func TestRoomForWhoCanUseIt(t *testing.T) {
 
 func TestQueueIsBound(t *testing.T) {
 	s := newSite(t)
-	s.roster.Guard(state.Guards{MaxQueued: 2})
+	s.roster.SetGuards(state.Guards{MaxQueued: 2})
 	s.capped(1, "a")
 	s.open()
 	rs := s.queued(2)
@@ -140,9 +140,9 @@ func TestQueueIsBound(t *testing.T) {
 	s.end("a", 1)
 	require.Equal(t, state.Queued, refused.turn(), "what is granted does not wait")
 	require.Equal(t, 2, s.waiting())
-	require.EqualValues(t, 3, s.ledger.Snapshot().Rosters[0].Queued)
+	require.EqualValues(t, 3, s.ledger.Snapshot().EndpointSets[0].Queued)
 
-	s.roster.Guard(state.Guards{})
+	s.roster.SetGuards(state.Guards{})
 	require.Equal(t, state.Refused, s.rpc().turn())
 	require.Equal(t, state.Queued, rs[1].turn(), "who waits already goes on")
 	require.Equal(t, state.Chosen, rs[0].turn())
@@ -154,14 +154,14 @@ func TestQueueIsBound(t *testing.T) {
 func TestRPCWithoutAnEnd(t *testing.T) {
 	s := busySite(t, "a")
 	for range 3 {
-		_, _, outcome := s.roster.Turn(nobody, nil, s.view)
+		_, _, outcome := s.roster.AcquireOrQueue(nobody, nil, s.view)
 		require.Equal(t, state.Refused, outcome)
-		_, _, outcome = s.roster.Turn(neverEnds{}, nil, s.view)
+		_, _, outcome = s.roster.AcquireOrQueue(neverEnds{}, nil, s.view)
 		require.Equal(t, state.Refused, outcome)
 	}
 	require.Zero(t, s.waiting())
 	s.end("a", 1)
-	lease, value, outcome := s.roster.Turn(neverEnds{}, nil, s.view)
+	lease, value, outcome := s.roster.AcquireOrQueue(neverEnds{}, nil, s.view)
 	require.Equal(t, state.Chosen, outcome)
 	require.Equal(t, "a", value)
 	require.True(t, lease.Release())
@@ -180,18 +180,18 @@ func TestWhatMakesRoom(t *testing.T) {
 		"new node":         {func(s *site) { s.capped(3, "c") }, 3},
 		"node is ready":    {func(s *site) { s.set("d", 1) }, 5},
 		"node drained":     {func(s *site) { s.set("e", 1) }, 5},
-		"another level":    {func(s *site) { s.roster.Serve(s.view, s.second) }, 4},
-		"only one level":   {func(s *site) { s.roster.Serve(s.second) }, 4},
+		"another level":    {func(s *site) { s.roster.SetQueueSets(s.view, s.second) }, 4},
+		"only one level":   {func(s *site) { s.roster.SetQueueSets(s.second) }, 4},
 		"lower cap":        {func(s *site) { s.members["a"].SetMaxInFlight(1) }, 0},
 		"not ready":        {func(s *site) { s.view.Remove(s.members["a"]) }, 0},
 		"weight":           {func(s *site) { s.set("a", 5) }, 0},
-		"level that drops": {func(s *site) { s.roster.Serve(s.view) }, 0},
+		"level that drops": {func(s *site) { s.roster.SetQueueSets(s.view) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := busySite(t, "a", "b")
 			s.list("d", "e", "y")
 			s.set("e", 0)
-			s.second = s.roster.NewView(1)
+			s.second = s.roster.NewReadySet(1)
 			s.members["y"].SetMaxInFlight(4)
 			s.second.Set(s.members["y"], 1, "y")
 			rs := s.queued(5)
@@ -203,17 +203,17 @@ func TestWhatMakesRoom(t *testing.T) {
 	}
 }
 
-// An RPC may ask with the views of a picker that is out of date: where the
-// roster is served by now is what counts. Nobody else would tell it.
+// An RPC may ask with the ready sets of a picker that is out of date: where the
+// endpoint set is served by now is what counts. Nobody else would tell it.
 func TestTurnWithOldViews(t *testing.T) {
 	s := busySite(t, "a")
-	now := s.roster.NewView(1)
+	now := s.roster.NewReadySet(1)
 	s.list("b")
 	now.Set(s.members["b"], 1, "b")
-	s.roster.Serve(now)
+	s.roster.SetQueueSets(now)
 	r := s.rpc()
 	require.Equal(t, state.Chosen, r.turn(s.view))
 	require.Equal(t, "b", r.on)
-	s.roster.Guard(state.Guards{})
+	s.roster.SetGuards(state.Guards{})
 	require.Equal(t, state.Chosen, s.rpc().turn(s.view), "nor need it wait for that")
 }

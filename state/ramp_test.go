@@ -14,14 +14,14 @@ import (
 // second.
 var linear = state.Guards{SlowStart: state.SlowStart{Window: 10 * time.Second, MinWeightPercent: 10, Aggression: 1}}
 
-// share returns the part of its weight that the endpoint has in the roster.
+// share returns the part of its weight that the endpoint has in the endpoint set.
 func (s *site) share(addr string) float64 {
 	s.Helper()
 	require.NoError(s, s.ledger.Check())
-	for _, n := range s.ledger.Snapshot().Nodes {
+	for _, n := range s.ledger.Snapshot().Endpoints {
 		for _, m := range n.Members {
-			if n.Addresses[0] == addr && m.Roster == s.name {
-				return m.Share
+			if n.Addresses[0] == addr && m.EndpointSet == s.name {
+				return m.SlowStartFactor
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestFactor(t *testing.T) {
 	}
 }
 
-// A node that joins ramps from when it is ready, in steps of the window / 256,
+// An endpoint that joins ramps from when it is ready, in steps of the window / 256,
 // and is full at the window's end, exactly.
 func TestNewcomerRamps(t *testing.T) {
 	inTime(t, func(s *site) {
@@ -108,7 +108,7 @@ func TestWhatRestartsARamp(t *testing.T) {
 		"another weight":  {func(s *site) { s.set("c", 5) }, 0.5},
 		"drained":         {func(s *site) { s.set("c", 0); s.set("c", 1) }, 0.5},
 		"not ready":       {func(s *site) { s.view.Remove(s.members["c"]); s.set("c", 1) }, 0.5},
-		"another level":   {func(s *site) { s.roster.NewView(1).Set(s.members["c"], 1, "c"); s.set("c", 1) }, 0.5},
+		"another level":   {func(s *site) { s.roster.NewReadySet(1).Set(s.members["c"], 1, "c"); s.set("c", 1) }, 0.5},
 		"another list":    {func(s *site) { s.add("d") }, 0.5},
 		"listed with RPC": {func(s *site) { s.load("c", 1); s.remove("c"); s.add("c") }, 0.5},
 		"guards":          {func(s *site) { s.guard(linear) }, 0.5},

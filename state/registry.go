@@ -18,7 +18,7 @@ var registry = struct {
 
 // Open returns the ledger of a resource key: the one that is in use anywhere in
 // the process, or a new one. With an empty key the ledger is private to the
-// caller. It lives while a roster, a view or a live lease of it is reachable.
+// caller. It lives while an endpoint set, a ready set or a live lease of it is reachable.
 func Open(key string) *Ledger {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// A retry does not bring the node that failed forward: it comes after all its
+// A retry does not bring the endpoint that failed forward: it comes after all its
 // equals that were not used since.
 func TestRetryLeavesTheFailedNodeAtTheEnd(t *testing.T) {
 	const n = 10
-	r := state.Open("").NewRoster("test")
+	r := state.Open("").NewEndpointSet("test")
 	defer r.Close()
-	v := r.NewView(0)
-	eps := make([]state.Endpoint, n)
+	v := r.NewReadySet(0)
+	eps := make([]state.Identity, n)
 	for i := range eps {
 		eps[i].Addrs = []string{fmt.Sprint(i)}
 	}

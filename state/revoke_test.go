@@ -20,10 +20,10 @@ func TestGrantIsRevoked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.guard(state.Guards{})
-			s.second = s.roster.NewView(1)
+			s.second = s.roster.NewReadySet(1)
 			s.capped(3, "a")
 			s.capped(1, "b")
-			s.roster.Serve(s.view)
+			s.roster.SetQueueSets(s.view)
 			s.openMany(4)
 			rs := s.queued(5)
 			s.end("a", 3)
@@ -56,7 +56,7 @@ func TestRevokedGrantFindsOtherRoom(t *testing.T) {
 	require.Equal(t, "b", r[0].on)
 }
 
-// Room that is taken back is another roster's, where it has the node still.
+// Room that is taken back is another endpoint set's, where it has the endpoint still.
 func TestRevokedRoomGoesToAnotherRoster(t *testing.T) {
 	x := busySite(t, "a")
 	y := newSiteOn(t, x.ledger)
@@ -74,7 +74,7 @@ func TestRevokedRoomGoesToAnotherRoster(t *testing.T) {
 	require.Equal(t, []int{0}, granted(mine))
 }
 
-// A member that stays in its view with another weight or value, or cap, keeps
+// A member that stays in its ready set with another weight or value, or cap, keeps
 // what was granted on it: nobody who came later gets it.
 func TestGrantStaysWithItsMember(t *testing.T) {
 	for name, change := range map[string]func(s *site){
@@ -106,7 +106,7 @@ func TestGrantHasTheLatestValue(t *testing.T) {
 	r := s.queued(1)[0]
 	s.end("a", 1)
 	s.view.Set(s.members["a"], 1, "newer")
-	lease, value, outcome := s.roster.Turn(r.ctx, nil, s.view)
+	lease, value, outcome := s.roster.AcquireOrQueue(r.ctx, nil, s.view)
 	require.Equal(t, state.Chosen, outcome)
 	require.Equal(t, "newer", value)
 	require.True(t, lease.Release())
@@ -122,8 +122,8 @@ func TestViewClosesWithGrants(t *testing.T) {
 	require.NoError(t, s.ledger.Check())
 	require.Equal(t, 3, s.waiting())
 	require.Zero(t, s.ledger.Snapshot().InFlight)
-	next := s.roster.NewView(0)
-	s.roster.Serve(next)
+	next := s.roster.NewReadySet(0)
+	s.roster.SetQueueSets(next)
 	for _, a := range []string{"a", "b"} {
 		next.Set(s.members[a], 1, a)
 	}

@@ -51,7 +51,7 @@ func TestRotationOutlastsUpdates(t *testing.T) {
 	}
 	require.Equal(t, want, s.round(5))
 	s.list("other")
-	s.roster.NewView(1).Set(s.members["other"], 1, "other")
+	s.roster.NewReadySet(1).Set(s.members["other"], 1, "other")
 	require.Equal(t, want, s.round(5))
 	s.remove("other")
 	require.Equal(t, want, s.round(5))
@@ -137,7 +137,7 @@ func TestRotationAcrossWeightsWithSeveralEach(t *testing.T) {
 }
 
 // Across weights, too, the one that waits longest is next. What each was last
-// used for is another roster's call.
+// used for is another endpoint set's call.
 func TestRotationAcrossWeightsGoesByWaiting(t *testing.T) {
 	const n = 60
 	s := newSite(t)

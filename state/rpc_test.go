@@ -44,13 +44,13 @@ func (s *site) rpc() *rpc {
 	return r
 }
 
-// turn asks for the RPC's turn, in the site's view or in others.
-func (r *rpc) turn(views ...*state.View) state.Outcome {
+// turn asks for the RPC's turn, in the site's ready set or in others.
+func (r *rpc) turn(views ...*state.ReadySet) state.Outcome {
 	r.Helper()
 	if len(views) == 0 {
-		views = []*state.View{r.view}
+		views = []*state.ReadySet{r.view}
 	}
-	lease, value, outcome := r.roster.Turn(r.ctx, nil, views...)
+	lease, value, outcome := r.roster.AcquireOrQueue(r.ctx, nil, views...)
 	require.Equal(r, outcome == state.Chosen, value != nil)
 	if outcome == state.Chosen {
 		r.lease, r.on = lease, value.(string)
@@ -92,12 +92,12 @@ func granted(rs []*rpc) []int {
 
 func (s *site) waiting() int { return int(s.ledger.Snapshot().Waiting) }
 
-// guard sets the roster's guards: as many RPCs may wait as like.
+// guard sets the endpoint set's guards: as many RPCs may wait as like.
 func (s *site) guard(g state.Guards) {
 	if g.MaxQueued == 0 {
 		g.MaxQueued = 1 << 20
 	}
-	s.roster.Guard(g)
+	s.roster.SetGuards(g)
 }
 
 // capped lists endpoints and makes them ready, each with a cap.

@@ -91,7 +91,7 @@ func inFleet(t *testing.T, g state.Guards, addrs []string, test func(f *fleet)) 
 	})
 }
 
-// A node that fails at once does not attract the traffic, and what is left of it
+// An endpoint that fails at once does not attract the traffic, and what is left of it
 // for the others is what they could do alone.
 func TestD49NoSinkhole(t *testing.T) {
 	inFleet(t, state.Guards{}, []string{"a", "b", "c"}, func(f *fleet) {
@@ -116,7 +116,7 @@ func TestD49NoSinkhole(t *testing.T) {
 	})
 }
 
-// A node that has recovered has its share again once its penalties are over, and
+// An endpoint that has recovered has its share again once its penalties are over, and
 // is asked meanwhile.
 func TestRecoveredNodeIsBack(t *testing.T) {
 	inFleet(t, penalized, []string{"a", "b", "c"}, func(f *fleet) {
@@ -130,7 +130,7 @@ func TestRecoveredNodeIsBack(t *testing.T) {
 	})
 }
 
-// One call in ten fails on a node: it does less, and far from nothing.
+// One call in ten fails on an endpoint: it does less, and far from nothing.
 func TestNodeThatFailsATenth(t *testing.T) {
 	inFleet(t, penalized, []string{"a", "b", "c"}, func(f *fleet) {
 		f.now(func(addr string, call int) bool { return addr == "a" && call%10 == 0 })
@@ -142,7 +142,7 @@ func TestNodeThatFailsATenth(t *testing.T) {
 	})
 }
 
-// All nodes fail: the calls go to all of them alike.
+// All endpoints fail: the calls go to all of them alike.
 func TestAllNodesFailEvenly(t *testing.T) {
 	inFleet(t, penalized, []string{"a", "b", "c"}, func(f *fleet) {
 		f.now(func(string, int) bool { return true })
@@ -154,7 +154,7 @@ func TestAllNodesFailEvenly(t *testing.T) {
 	})
 }
 
-// A node loses a thousand long streams, and they open again at once: they go
+// An endpoint loses a thousand long streams, and they open again at once: they go
 // where the room is, not to the neighbours for good.
 func TestDroppedStreamsComeBackEven(t *testing.T) {
 	inTime(t, func(s *site) {

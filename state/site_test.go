@@ -9,27 +9,27 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// site is one roster with one view of a ledger. Its endpoints have one address
+// site is one endpoint set with one ready set of a ledger. Its endpoints have one address
 // each, which is their value, too. What it acquired is released when the test
 // ends, and then nothing must be left of it.
 type site struct {
 	*testing.T
-	name    string // of the roster
+	name    string // of the endpoint set
 	ledger  *state.Ledger
-	roster  *state.Roster
-	view    *state.View
+	roster  *state.EndpointSet
+	view    *state.ReadySet
 	members map[string]*state.Member
 	leases  map[string][]state.Lease // by address
-	second  *state.View              // of a lower level, where a test has one
+	second  *state.ReadySet          // of a lower level, where a test has one
 }
 
 // newSite returns an empty site on a ledger of its own.
 func newSite(t *testing.T) *site { return newSiteOn(t, state.Open("")) }
 
 func newSiteOn(t *testing.T, l *state.Ledger) *site {
-	name := fmt.Sprint(t.Name(), " ", len(l.Snapshot().Rosters))
-	r := l.NewRoster(name)
-	s := &site{T: t, name: name, ledger: l, roster: r, view: r.NewView(0), members: map[string]*state.Member{}, leases: map[string][]state.Lease{}}
+	name := fmt.Sprint(t.Name(), " ", len(l.Snapshot().EndpointSets))
+	r := l.NewEndpointSet(name)
+	s := &site{T: t, name: name, ledger: l, roster: r, view: r.NewReadySet(0), members: map[string]*state.Member{}, leases: map[string][]state.Lease{}}
 	t.Cleanup(s.close)
 	return s
 }
@@ -45,9 +45,9 @@ func (s *site) close() {
 	require.NoError(s, s.ledger.Check())
 }
 
-// list adds endpoints to the roster, in no view.
+// list adds endpoints to the endpoint set, in no ready set.
 func (s *site) list(addrs ...string) {
-	eps := make([]state.Endpoint, len(addrs))
+	eps := make([]state.Identity, len(addrs))
 	for i, a := range addrs {
 		eps[i].Addrs = []string{a}
 	}
@@ -78,7 +78,7 @@ func (s *site) open() string {
 	return s.keep(s.view)
 }
 
-func (s *site) keep(v *state.View) string {
+func (s *site) keep(v *state.ReadySet) string {
 	s.Helper()
 	lease, value, ok := v.Acquire()
 	require.True(s, ok)
@@ -97,11 +97,11 @@ func (s *site) openMany(n int) map[string]int {
 	return got
 }
 
-// load puts n leases on an endpoint, whatever its turn: through a view that has
-// nothing else. It takes the endpoint out of the site's view.
+// load puts n leases on an endpoint, whatever its turn: through a ready set that has
+// nothing else. It takes the endpoint out of the site's ready set.
 func (s *site) load(addr string, n int) {
 	s.Helper()
-	only := s.roster.NewView(9)
+	only := s.roster.NewReadySet(9)
 	only.Set(s.members[addr], 1, addr)
 	for range n {
 		s.keep(only)
@@ -140,7 +140,7 @@ func (s *site) round(n int) []string {
 // loads returns the leases in flight by first address.
 func (s *site) loads() map[string]int {
 	got := map[string]int{}
-	for _, n := range s.ledger.Snapshot().Nodes {
+	for _, n := range s.ledger.Snapshot().Endpoints {
 		got[n.Addresses[0]] = int(n.InFlight)
 	}
 	return got

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A burst of leases is not kept room for for ever: the ledger keeps some slots
+// A burst of leases is not kept room for for ever: the ledger keeps some lease entries
 // for the next leases, and these are used again.
 func TestSlotsKeptAreBounded(t *testing.T) {
 	v := open("")

@@ -8,41 +8,41 @@ import (
 
 // Snapshot is a ledger at one moment, for people, tests and tools.
 type Snapshot struct {
-	ResourceKey string           `json:"resourceKey"` // "" for a private ledger
-	InFlight    int64            `json:"inFlight"`    // live leases
-	Waiting     int64            `json:"waiting"`     // RPCs that wait for room
-	Imbalance   float64          `json:"imbalance"`   // most minus fewest in flight over relative weight
-	Nodes       []NodeSnapshot   `json:"nodes"`       // by first address, then id
-	Rosters     []RosterSnapshot `json:"rosters"`     // by name
+	ResourceKey  string                `json:"resourceKey"`  // "" for a private ledger
+	InFlight     int64                 `json:"inFlight"`     // live leases
+	Waiting      int64                 `json:"waiting"`      // RPCs that wait for room
+	Imbalance    float64               `json:"imbalance"`    // most minus fewest in flight over relative weight
+	Endpoints    []EndpointSnapshot    `json:"endpoints"`    // by first address, then id
+	EndpointSets []EndpointSetSnapshot `json:"endpointSets"` // by name
 }
 
-// NodeSnapshot is one node of a ledger.
-type NodeSnapshot struct {
+// NodeSnapshot is one endpoint of a ledger.
+type EndpointSnapshot struct {
 	ID            string           `json:"id,omitempty"`
 	Addresses     []string         `json:"addresses"` // sorted
-	State         NodeState        `json:"state"`
+	State         EndpointState    `json:"state"`
 	InFlight      int64            `json:"inFlight"`
-	Picks         uint64           `json:"picks"`         // leases since the ledger knows the node
+	Picks         uint64           `json:"picks"`         // leases since the ledger knows the endpoint
 	Penalty       int64            `json:"penalty"`       // units that fresh failures have left
 	OldestSeconds float64          `json:"oldestSeconds"` // age of the oldest lease; 0 without one
-	Members       []MemberSnapshot `json:"members"`       // by roster; none once departed
+	Members       []MemberSnapshot `json:"members"`       // by endpoint set; none once departed
 }
 
-// MemberSnapshot is a node as one roster lists it.
+// MemberSnapshot is an endpoint as one endpoint set lists it.
 type MemberSnapshot struct {
-	Roster      string  `json:"roster"`
-	Ready       bool    `json:"ready"`              // it is in a view, and what follows is the view's
-	Priority    uint32  `json:"priority"`           // 0 is the highest
-	Weight      uint32  `json:"weight"`             // 0 while ready: draining
-	Score       float64 `json:"score"`              // (in_flight + penalty + 1) / (weight × share); 0 unless it may be chosen
-	Draining    bool    `json:"draining,omitempty"` // ready, and not chosen
-	MaxInFlight int64   `json:"maxInFlight"`        // 0: no cap
-	Full        bool    `json:"full,omitempty"`     // at its cap
-	Share       float64 `json:"share"`              // of its weight: below 1 while it starts slowly
+	EndpointSet     string  `json:"endpointSet"`
+	Ready           bool    `json:"ready"`              // it is in a ready set, and what follows is the ready set's
+	Priority        uint32  `json:"priority"`           // 0 is the highest
+	Weight          uint32  `json:"weight"`             // 0 while ready: draining
+	Score           float64 `json:"score"`              // (in_flight + penalty + 1) / (weight × share); 0 unless it may be chosen
+	Draining        bool    `json:"draining,omitempty"` // ready, and not chosen
+	MaxInFlight     int64   `json:"maxInFlight"`        // 0: no cap
+	Full            bool    `json:"full,omitempty"`     // at its cap
+	SlowStartFactor float64 `json:"slowStartFactor"`    // of its weight: below 1 while it starts slowly
 }
 
 // RosterSnapshot is one balancer's part in a ledger.
-type RosterSnapshot struct {
+type EndpointSetSnapshot struct {
 	Name    string `json:"name"`
 	Waiting int64  `json:"waiting"` // RPCs that wait for room
 	Counters
@@ -51,13 +51,13 @@ type RosterSnapshot struct {
 // Snapshot returns the ledger as it is now. The slices are the caller's.
 func (l *Ledger) Snapshot() Snapshot {
 	s := l.collect()
-	slices.SortFunc(s.Nodes, func(a, b NodeSnapshot) int {
+	slices.SortFunc(s.Endpoints, func(a, b EndpointSnapshot) int {
 		return cmp.Or(slices.Compare(a.Addresses, b.Addresses), cmp.Compare(a.ID, b.ID), cmp.Compare(a.InFlight, b.InFlight))
 	})
-	slices.SortFunc(s.Rosters, func(a, b RosterSnapshot) int {
+	slices.SortFunc(s.EndpointSets, func(a, b EndpointSetSnapshot) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Picks, a.Picks))
 	})
-	s.Imbalance = imbalance(s.Nodes)
+	s.Imbalance = imbalance(s.Endpoints)
 	return s
 }
 
@@ -67,32 +67,32 @@ func (l *Ledger) collect() Snapshot {
 	defer l.mu.Unlock()
 	s := Snapshot{
 		ResourceKey: l.key, InFlight: l.leases, Waiting: int64(l.waiting),
-		Nodes: make([]NodeSnapshot, 0, len(l.nodes)), Rosters: make([]RosterSnapshot, 0, len(l.rosters)),
+		Endpoints: make([]EndpointSnapshot, 0, len(l.endpoints)), EndpointSets: make([]EndpointSetSnapshot, 0, len(l.sets)),
 	}
 	oldest := l.oldest()
-	for n := range l.nodes {
-		s.Nodes = append(s.Nodes, n.snapshot(oldest[n]))
+	for n := range l.endpoints {
+		s.Endpoints = append(s.Endpoints, n.snapshot(oldest[n]))
 	}
-	for r := range l.rosters {
-		s.Rosters = append(s.Rosters, r.snapshot())
+	for r := range l.sets {
+		s.EndpointSets = append(s.EndpointSets, r.snapshot())
 	}
 	return s
 }
 
-// oldest returns the age of each node's oldest lease.
-func (l *Ledger) oldest() map[*node]time.Duration {
-	ages := map[*node]time.Duration{}
+// oldest returns the age of each endpoint's oldest lease.
+func (l *Ledger) oldest() map[*endpoint]time.Duration {
+	ages := map[*endpoint]time.Duration{}
 	now := l.clock.read()
-	for _, s := range l.slots {
-		if s.node != nil {
-			ages[s.node] = max(ages[s.node], now-s.start)
+	for _, s := range l.leaseEntries {
+		if s.endpoint != nil {
+			ages[s.endpoint] = max(ages[s.endpoint], now-s.start)
 		}
 	}
 	return ages
 }
 
-func (n *node) snapshot(oldest time.Duration) NodeSnapshot {
-	s := NodeSnapshot{
+func (n *endpoint) snapshot(oldest time.Duration) EndpointSnapshot {
+	s := EndpointSnapshot{
 		ID:            n.id,
 		Addresses:     slices.Clone(n.addrs),
 		InFlight:      n.inFlight,
@@ -105,30 +105,30 @@ func (n *node) snapshot(oldest time.Duration) NodeSnapshot {
 		s.Members = append(s.Members, m.snapshot())
 	}
 	slices.SortFunc(s.Members, func(a, b MemberSnapshot) int {
-		return cmp.Or(cmp.Compare(a.Roster, b.Roster), cmp.Compare(a.Priority, b.Priority))
+		return cmp.Or(cmp.Compare(a.EndpointSet, b.EndpointSet), cmp.Compare(a.Priority, b.Priority))
 	})
 	s.State = s.state()
 	return s
 }
 
 func (m *Member) snapshot() MemberSnapshot {
-	s := MemberSnapshot{Roster: m.roster.name, Share: m.share}
+	s := MemberSnapshot{EndpointSet: m.set.name, SlowStartFactor: m.slowStartFactor}
 	if m.limit != noLimit {
 		s.MaxInFlight = m.limit
 	}
-	if m.view == nil {
+	if m.readySet == nil {
 		return s
 	}
-	s.Ready, s.Priority, s.Weight = true, m.view.priority, m.weight
+	s.Ready, s.Priority, s.Weight = true, m.readySet.priority, m.weight
 	s.Draining, s.Full = m.weight == 0, m.full
 	if m.seat != none {
-		s.Score = float64(m.node.load+1) / m.view.order.takenWeight(m.seat)
+		s.Score = float64(m.endpoint.load+1) / m.readySet.order.classWeight(m.seat)
 	}
 	return s
 }
 
-func (r *Roster) snapshot() RosterSnapshot {
-	return RosterSnapshot{Name: r.name, Waiting: int64(r.queue.line.Len()), Counters: r.counters()}
+func (r *EndpointSet) snapshot() EndpointSetSnapshot {
+	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.line.Len()), Counters: r.counters()}
 }
 
 // Snapshots returns the snapshots of all ledgers in use, by resource key.

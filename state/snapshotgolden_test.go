@@ -18,16 +18,16 @@ import (
 // eventful returns a snapshot in which something of everything has happened.
 func eventful(t *testing.T) state.Snapshot {
 	l := state.Open(rand.Text()) // one that no other test has
-	r := l.NewRoster("dns:///api.example.com")
+	r := l.NewEndpointSet("dns:///api.example.com")
 	t.Cleanup(r.Close)
-	r.Guard(state.Guards{
+	r.SetGuards(state.Guards{
 		FailurePenalty: time.Minute,
 		SlowStart:      state.SlowStart{Window: time.Minute, MinWeightPercent: 25, Aggression: 1},
 		MaxQueued:      1,
 	})
-	v := r.NewView(2)
+	v := r.NewReadySet(2)
 	list := func(id string, addrs ...string) *state.Member {
-		return r.Update(nil, []state.Endpoint{{ID: id, Addrs: addrs}})[0]
+		return r.Update(nil, []state.Identity{{ID: id, Addrs: addrs}})[0]
 	}
 	acquire := func() state.Lease {
 		lease, _, ok := v.Acquire()
@@ -55,18 +55,18 @@ func eventful(t *testing.T) state.Snapshot {
 	tried.Add(failed)
 	require.True(t, failed.Fail())
 	require.False(t, failed.Fail())
-	elsewhere, _, outcome := r.Turn(t.Context(), &tried, v)
+	elsewhere, _, outcome := r.AcquireOrQueue(t.Context(), &tried, v)
 	require.Equal(t, state.Chosen, outcome)
 	t.Cleanup(func() { elsewhere.Release() })
 	acquire()
 	waiting, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	_, _, outcome = r.Turn(waiting, nil, v)
+	_, _, outcome = r.AcquireOrQueue(waiting, nil, v)
 	require.Equal(t, state.Queued, outcome)
 
-	other := l.NewRoster("dns:///api.example.com:443") // without caps
+	other := l.NewEndpointSet("dns:///api.example.com:443") // without caps
 	t.Cleanup(other.Close)
-	other.NewView(2).Set(other.Update(nil, []state.Endpoint{{ID: "pod-1", Addrs: []string{"10.0.0.1:50051", "[2001:db8::1]:50051"}}})[0], 4, nil)
+	other.NewReadySet(2).Set(other.Update(nil, []state.Identity{{ID: "pod-1", Addrs: []string{"10.0.0.1:50051", "[2001:db8::1]:50051"}}})[0], 4, nil)
 	time.Sleep(31 * time.Second) // between two rises of the second one's weight
 	require.NoError(t, l.Check())
 	s := l.Snapshot()

@@ -10,11 +10,11 @@ import (
 
 // levels is a site with two priority levels: a and b in the first, y and z in
 // the second, all with a cap of 2.
-func newLevels(t *testing.T) (s *site, second *state.View) {
+func newLevels(t *testing.T) (s *site, second *state.ReadySet) {
 	s = newSite(t)
 	s.guard(state.Guards{})
 	s.capped(2, "a", "b")
-	second = s.roster.NewView(1)
+	second = s.roster.NewReadySet(1)
 	s.list("y", "z")
 	for _, a := range []string{"y", "z"} {
 		s.members[a].SetMaxInFlight(2)
@@ -24,7 +24,7 @@ func newLevels(t *testing.T) (s *site, second *state.View) {
 }
 
 // fill has n RPCs take their turn, and returns where they go.
-func (s *site) fill(n int, views ...*state.View) map[string]int {
+func (s *site) fill(n int, views ...*state.ReadySet) map[string]int {
 	s.Helper()
 	got := map[string]int{}
 	for range n {
@@ -65,7 +65,7 @@ func TestNoSpillWithoutACap(t *testing.T) {
 	require.Equal(t, state.Empty, s.rpc().turn(s.view, second))
 }
 
-// A retry goes to another node, in a lower level if need be, before it starts
+// A retry goes to another endpoint, in a lower level if need be, before it starts
 // over.
 func TestRetrySpills(t *testing.T) {
 	s, second := newLevels(t)
@@ -75,7 +75,7 @@ func TestRetrySpills(t *testing.T) {
 		tried.Add(s.leases[a][0])
 	}
 	turn := func() string {
-		lease, value, outcome := s.roster.Turn(t.Context(), tried, s.view, second)
+		lease, value, outcome := s.roster.AcquireOrQueue(t.Context(), tried, s.view, second)
 		require.Equal(t, state.Chosen, outcome)
 		a := value.(string)
 		s.leases[a] = append(s.leases[a], lease)
@@ -88,18 +88,18 @@ func TestRetrySpills(t *testing.T) {
 	other := turn()
 	require.Contains(t, []string{"y", "z"}, other)
 	require.NotEqual(t, first, other)
-	require.EqualValues(t, 2, s.ledger.Snapshot().Rosters[0].Elsewhere)
+	require.EqualValues(t, 2, s.ledger.Snapshot().EndpointSets[0].RetriesToOtherEndpoint)
 	require.False(t, tried.Empty())
 	tried.Add(s.leases[other][0])
 	require.Contains(t, []string{"a", "b"}, turn(), "it starts over")
 	require.True(t, tried.Empty())
-	require.EqualValues(t, 2, s.ledger.Snapshot().Rosters[0].Elsewhere)
+	require.EqualValues(t, 2, s.ledger.Snapshot().EndpointSets[0].RetriesToOtherEndpoint)
 }
 
 // Three levels: the third is for what the second lacks, too.
 func TestSpillToTheThirdLevel(t *testing.T) {
 	s, second := newLevels(t)
-	third := s.roster.NewView(2)
+	third := s.roster.NewReadySet(2)
 	s.list("k")
 	third.Set(s.members["k"], 1, "k")
 	s.fill(4, s.view, second, third)

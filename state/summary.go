@@ -5,45 +5,45 @@ import (
 	"slices"
 )
 
-// NodeState is the best that a roster says of a node.
-type NodeState string
+// NodeState is the best that an endpoint set says of an endpoint.
+type EndpointState string
 
-// The states of a node.
+// The states of an endpoint.
 const (
-	NodeReady    NodeState = "ready"     // it may be chosen, its cap apart
-	NodeDraining NodeState = "draining"  // it is ready with weight 0: RPCs live on, new ones go elsewhere
-	NodeNotReady NodeState = "not_ready" // it is listed and has no connection
-	NodeDeparted NodeState = "departed"  // no roster lists it, RPCs are in flight
+	EndpointReady    EndpointState = "ready"     // it may be chosen, its cap apart
+	EndpointDraining EndpointState = "draining"  // it is ready with weight 0: RPCs live on, new ones go elsewhere
+	EndpointNotReady EndpointState = "not_ready" // it is listed and has no connection
+	EndpointDeparted EndpointState = "departed"  // no endpoint set lists it, RPCs are in flight
 )
 
 // NodeStates are all states.
-var NodeStates = []NodeState{NodeReady, NodeDraining, NodeNotReady, NodeDeparted}
+var EndpointStates = []EndpointState{EndpointReady, EndpointDraining, EndpointNotReady, EndpointDeparted}
 
-// state returns the node's state.
-func (n NodeSnapshot) state() NodeState {
+// state returns the endpoint's state.
+func (n EndpointSnapshot) state() EndpointState {
 	switch is := func(f func(MemberSnapshot) bool) bool { return slices.ContainsFunc(n.Members, f) }; {
 	case len(n.Members) == 0:
-		return NodeDeparted
+		return EndpointDeparted
 	case is(func(m MemberSnapshot) bool { return m.Ready && !m.Draining }):
-		return NodeReady
+		return EndpointReady
 	case is(func(m MemberSnapshot) bool { return m.Ready }):
-		return NodeDraining
+		return EndpointDraining
 	}
-	return NodeNotReady
+	return EndpointNotReady
 }
 
-// Address returns the first of the node's addresses, which names it where there
+// Address returns the first of the endpoint's addresses, which names it where there
 // is room for one.
-func (n NodeSnapshot) Address() string {
+func (n EndpointSnapshot) Address() string {
 	if len(n.Addresses) == 0 {
 		return ""
 	}
 	return n.Addresses[0]
 }
 
-// Taking returns the node's first member of the highest priority by which it may
+// Taking returns the endpoint's first member of the highest priority by which it may
 // be chosen, and whether there is one.
-func (n NodeSnapshot) Taking() (MemberSnapshot, bool) {
+func (n EndpointSnapshot) Eligible() (MemberSnapshot, bool) {
 	best := MemberSnapshot{Priority: math.MaxUint32}
 	found := false
 	for _, m := range n.Members {
@@ -54,15 +54,15 @@ func (n NodeSnapshot) Taking() (MemberSnapshot, bool) {
 	return best, found
 }
 
-// imbalance returns the most minus the fewest in flight on the nodes of the
+// imbalance returns the most minus the fewest in flight on the endpoints of the
 // highest priority level that has ready ones, each over its weight relative to
 // the mean of theirs. With equal weights that is a difference of counts.
-func imbalance(nodes []NodeSnapshot) float64 {
+func imbalance(nodes []EndpointSnapshot) float64 {
 	level := uint32(math.MaxUint32)
 	var counts, weights []float64
 	sum := 0.0
 	for _, n := range nodes {
-		m, ok := n.Taking()
+		m, ok := n.Eligible()
 		if !ok || m.Priority > level {
 			continue
 		}

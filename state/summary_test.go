@@ -8,8 +8,8 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// ranking is one roster's list for a snapshot: the member of each node, in the
-// nodes' order; a nil one is not ready.
+// ranking is one endpoint set's list for a snapshot: the member of each endpoint, in the
+// endpoints' order; a nil one is not ready.
 type ranking struct {
 	priority uint32
 	weights  []*uint32
@@ -17,17 +17,17 @@ type ranking struct {
 
 func weighs(w uint32) *uint32 { return &w }
 
-// snapshotOf returns a ledger's with nodes that have so many leases, as rosters
+// snapshotOf returns a ledger's with endpoints that have so many leases, as endpoint sets
 // list them.
 func snapshotOf(t *testing.T, loads []int, rankings ...ranking) state.Snapshot {
 	l := state.Open("")
-	eps := make([]state.Endpoint, len(loads))
+	eps := make([]state.Identity, len(loads))
 	for i := range eps {
 		eps[i].Addrs = []string{string(rune('a' + i))}
 	}
-	loader := l.NewRoster("loader")
+	loader := l.NewEndpointSet("loader")
 	for i, m := range loader.Update(nil, eps) {
-		v := loader.NewView(0)
+		v := loader.NewReadySet(0)
 		v.Set(m, 1, nil)
 		for range loads[i] {
 			lease, _, _ := v.Acquire()
@@ -35,9 +35,9 @@ func snapshotOf(t *testing.T, loads []int, rankings ...ranking) state.Snapshot {
 		}
 	}
 	for _, ls := range rankings {
-		r := l.NewRoster("test")
+		r := l.NewEndpointSet("test")
 		t.Cleanup(r.Close)
-		v := r.NewView(ls.priority)
+		v := r.NewReadySet(ls.priority)
 		for i, m := range r.Update(nil, eps[:len(ls.weights)]) {
 			if ls.weights[i] != nil {
 				v.Set(m, *ls.weights[i], nil)
@@ -49,36 +49,36 @@ func snapshotOf(t *testing.T, loads []int, rankings ...ranking) state.Snapshot {
 	return l.Snapshot()
 }
 
-// A node is what is best of what rosters say of it.
+// An endpoint is what is best of what endpoint sets say of it.
 func TestNodeStates(t *testing.T) {
 	ready, draining := weighs(3), weighs(0)
 	for _, tt := range []struct {
 		first, second *uint32
-		want          state.NodeState
+		want          state.EndpointState
 	}{
-		{nil, nil, state.NodeNotReady},
-		{nil, draining, state.NodeDraining},
-		{draining, nil, state.NodeDraining},
-		{draining, draining, state.NodeDraining},
-		{draining, ready, state.NodeReady},
-		{ready, draining, state.NodeReady},
-		{nil, ready, state.NodeReady},
-		{ready, ready, state.NodeReady},
+		{nil, nil, state.EndpointNotReady},
+		{nil, draining, state.EndpointDraining},
+		{draining, nil, state.EndpointDraining},
+		{draining, draining, state.EndpointDraining},
+		{draining, ready, state.EndpointReady},
+		{ready, draining, state.EndpointReady},
+		{nil, ready, state.EndpointReady},
+		{ready, ready, state.EndpointReady},
 	} {
 		s := snapshotOf(t, []int{1}, ranking{0, []*uint32{tt.first}}, ranking{0, []*uint32{tt.second}})
-		require.Equal(t, tt.want, s.Nodes[0].State)
-		_, takes := s.Nodes[0].Taking()
-		require.Equal(t, tt.want == state.NodeReady, takes)
+		require.Equal(t, tt.want, s.Endpoints[0].State)
+		_, takes := s.Endpoints[0].Eligible()
+		require.Equal(t, tt.want == state.EndpointReady, takes)
 	}
-	require.Equal(t, state.NodeDeparted, snapshotOf(t, []int{1}).Nodes[0].State)
-	require.Empty(t, snapshotOf(t, []int{0}).Nodes)
+	require.Equal(t, state.EndpointDeparted, snapshotOf(t, []int{1}).Endpoints[0].State)
+	require.Empty(t, snapshotOf(t, []int{0}).Endpoints)
 }
 
-// A node takes RPCs by its member of the highest priority that may be chosen.
+// An endpoint takes RPCs by its member of the highest priority that may be chosen.
 func TestTakingMember(t *testing.T) {
 	s := snapshotOf(t, []int{0},
 		ranking{2, []*uint32{weighs(5)}}, ranking{1, []*uint32{weighs(7)}}, ranking{0, []*uint32{weighs(0)}}, ranking{0, []*uint32{nil}})
-	m, ok := s.Nodes[0].Taking()
+	m, ok := s.Endpoints[0].Eligible()
 	require.True(t, ok)
 	require.Equal(t, []uint32{1, 7}, []uint32{m.Priority, m.Weight})
 }

@@ -6,63 +6,63 @@ import (
 	"weak"
 )
 
-// Tried is the nodes that the attempts of one RPC have used. The zero value is
-// empty; it is safe for concurrent use. It keeps no node and no ledger alive.
+// Tried is the endpoints that the attempts of one RPC have used. The zero value is
+// empty; it is safe for concurrent use. It keeps no endpoint and no ledger alive.
 type Tried struct {
-	mu    sync.Mutex // never held together with a ledger's
-	nodes []weak.Pointer[node]
+	mu        sync.Mutex // never held together with a ledger's
+	endpoints []weak.Pointer[endpoint]
 }
 
-// Add notes the node of a lease; one that was given back is passed over.
+// Add notes the endpoint of a lease; one that was given back is passed over.
 func (t *Tried) Add(le Lease) {
-	if p := le.node(); p != (weak.Pointer[node]{}) {
+	if p := le.endpoint(); p != (weak.Pointer[endpoint]{}) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if !slices.Contains(t.nodes, p) {
-			t.nodes = append(t.nodes, p)
+		if !slices.Contains(t.endpoints, p) {
+			t.endpoints = append(t.endpoints, p)
 		}
 	}
 }
 
 // Remove undoes Add while the lease is live.
 func (t *Tried) Remove(le Lease) {
-	if p := le.node(); p != (weak.Pointer[node]{}) {
+	if p := le.endpoint(); p != (weak.Pointer[endpoint]{}) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.nodes = slices.DeleteFunc(t.nodes, func(q weak.Pointer[node]) bool { return p == q })
+		t.endpoints = slices.DeleteFunc(t.endpoints, func(q weak.Pointer[endpoint]) bool { return p == q })
 	}
 }
 
-func (le Lease) node() weak.Pointer[node] {
-	s := le.slot
+func (le Lease) endpoint() weak.Pointer[endpoint] {
+	s := le.entry
 	if s == nil {
-		return weak.Pointer[node]{}
+		return weak.Pointer[endpoint]{}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gen != le.gen {
-		return weak.Pointer[node]{}
+		return weak.Pointer[endpoint]{}
 	}
-	return weak.Make(s.node)
+	return weak.Make(s.endpoint)
 }
 
-// Empty reports whether no node is noted.
+// Empty reports whether no endpoint is noted.
 func (t *Tried) Empty() bool {
 	return len(t.list()) == 0
 }
 
-// Reset forgets the nodes.
+// Reset forgets the endpoints.
 func (t *Tried) Reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.nodes = nil
+	t.endpoints = nil
 }
 
-func (t *Tried) list() []*node {
+func (t *Tried) list() []*endpoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var ns []*node
-	for _, p := range t.nodes {
+	var ns []*endpoint
+	for _, p := range t.endpoints {
 		if n := p.Value(); n != nil {
 			ns = append(ns, n)
 		}
@@ -70,16 +70,16 @@ func (t *Tried) list() []*node {
 	return ns
 }
 
-// AcquireElsewhere is Acquire among the members whose nodes were not tried; it
-// returns false when there is none. It costs O(log n) for each node tried.
-func (v *View) AcquireElsewhere(t *Tried) (Lease, any, bool) {
+// AcquireElsewhere is Acquire among the members whose endpoints were not tried; it
+// returns false when there is none. It costs O(log n) for each endpoint tried.
+func (v *ReadySet) AcquireElsewhere(t *Tried) (Lease, any, bool) {
 	tried := t.list()
 	v.ledger.mu.Lock()
 	defer v.ledger.mu.Unlock()
 	return v.elsewhere(tried)
 }
 
-func (v *View) elsewhere(tried []*node) (Lease, any, bool) {
+func (v *ReadySet) elsewhere(tried []*endpoint) (Lease, any, bool) {
 	type aside struct {
 		entry
 		weight float64
@@ -87,10 +87,10 @@ func (v *View) elsewhere(tried []*node) (Lease, any, bool) {
 	var set []aside
 	for _, n := range tried {
 		if n.ledger != v.ledger {
-			continue // the view has moved since
+			continue // the ready set has moved since
 		}
-		if m := n.memberOf(v.roster); m != nil && m.view == v && m.seat != none {
-			set = append(set, aside{v.order.seats[m.seat].entry, v.order.takenWeight(m.seat)})
+		if m := n.memberOf(v.set); m != nil && m.readySet == v && m.seat != none {
+			set = append(set, aside{v.order.seats[m.seat].entry, v.order.classWeight(m.seat)})
 			v.order.remove(m)
 		}
 	}
@@ -105,7 +105,7 @@ func (v *View) elsewhere(tried []*node) (Lease, any, bool) {
 		}
 		value = e.value
 		v.picks++
-		lease = v.ledger.lend(e.node, v.roster)
+		lease = v.ledger.lend(e.endpoint, v.set)
 	}
 	for _, a := range set {
 		v.order.replace(a.member, a.weight, a.value)

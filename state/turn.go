@@ -2,43 +2,43 @@ package state
 
 import "context"
 
-// Outcome says how a call of [Roster.Turn] ended.
+// Outcome says how a call of [EndpointSet.AcquireOrQueue] ended.
 type Outcome int
 
 const (
-	// Empty: the first view has no member to choose and none at its cap.
+	// Empty: the first ready set has no member to choose and none at its cap.
 	Empty Outcome = iota
 	// Chosen: the lease is counted.
 	Chosen
-	// Queued: all members are at their caps, and the RPC waits until the roster
+	// Queued: all members are at their caps, and the RPC waits until the endpoint set
 	// wakes it.
 	Queued
 	// Refused: they are, and as many RPCs wait as may.
 	Refused
 )
 
-// Turn is Acquire for an RPC that [View.Acquire] turned away, and for a later
+// AcquireOrQueue is Acquire for an RPC that [ReadySet.Acquire] turned away, and for a later
 // attempt of one. It chooses
 //
-//   - of members whose nodes were not tried, in the first view that has one with
+//   - of members whose endpoints were not tried, in the first ready set that has one with
 //     room;
-//   - else, as the RPC starts over and its tries are forgotten, in the first view
-//     that has one with room. Later views are for the room that the first one
+//   - else, as the RPC starts over and its tries are forgotten, in the first ready set
+//     that has one with room. Later ready sets are for the room that the first one
 //     lacks: where it has nobody at a cap, it alone counts.
 //
-// When there is none, nor in the views of [Roster.Serve], the RPC waits: it takes
+// When there is none, nor in the ready sets of [EndpointSet.SetQueueSets], the RPC waits: it takes
 // its place behind those that came before, and keeps it until ctx ends. ctx names
 // the RPC, by its Done channel; without one, an RPC does not wait. tried may be
 // nil.
-func (r *Roster) Turn(ctx context.Context, tried *Tried, views ...*View) (Lease, any, Outcome) {
-	t := turn{roster: r, views: views}
+func (r *EndpointSet) AcquireOrQueue(ctx context.Context, tried *Tried, views ...*ReadySet) (Lease, any, Outcome) {
+	t := acquisition{roster: r, views: views}
 	if tried != nil {
 		t.tried = tried.list()
 	}
 	if ctx != nil {
 		t.rpc = ctx.Done()
 	}
-	outcome, stop := t.take()
+	outcome, stop := t.acquireOrQueue()
 	if t.waits != nil {
 		t.waits.watch(ctx)
 	}
@@ -51,44 +51,44 @@ func (r *Roster) Turn(ctx context.Context, tried *Tried, views ...*View) (Lease,
 	return t.lease, t.value, outcome
 }
 
-// turn is one call of Turn.
-type turn struct {
-	roster *Roster
+// turn is one call of AcquireOrQueue.
+type acquisition struct {
+	roster *EndpointSet
 	rpc    <-chan struct{}
-	tried  []*node
-	views  []*View
+	tried  []*endpoint
+	views  []*ReadySet
 
 	lease Lease
 	value any
 	over  bool    // the RPC has started over
-	waits *ticket // it has begun to wait
+	waits *waiter // it has begun to wait
 }
 
 // take returns what ends the watch over a ticket that is used up, too.
-func (t *turn) take() (outcome Outcome, stop func() bool) {
+func (t *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	r := t.roster
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
-	if k := r.queue.tickets[t.rpc]; k != nil {
+	if k := r.queue.waiters[t.rpc]; k != nil {
 		if k.at != nil {
 			return Queued, nil
 		}
-		delete(r.queue.tickets, t.rpc)
+		delete(r.queue.waiters, t.rpc)
 		t.lease, t.value = k.lease, k.member.value
 		return Chosen, k.stop
 	}
 	full := t.choose()
 	switch {
-	case t.lease.slot != nil:
+	case t.lease.entry != nil:
 		return Chosen, nil
 	case !full:
 		return Empty, nil
 	case t.rpc == nil || r.queue.line.Len() >= r.guards.MaxQueued:
 		return Refused, nil
 	}
-	if r.queue.serving == nil {
-		r.queue.serving = t.views
+	if r.queue.queueSets == nil {
+		r.queue.queueSets = t.views
 	}
 	t.waits = r.enqueue(t.rpc)
 	return Queued, nil
@@ -96,19 +96,19 @@ func (t *turn) take() (outcome Outcome, stop func() bool) {
 
 // choose acquires for an RPC that has no ticket. It reports whether caps are in
 // the way.
-func (t *turn) choose() (full bool) {
+func (t *acquisition) choose() (full bool) {
 	if len(t.tried) > 0 {
 		for _, v := range t.views {
 			if lease, value, ok := v.elsewhere(t.tried); ok {
 				t.lease, t.value = lease, value
-				t.roster.account.Elsewhere++
+				t.roster.account.RetriesToOtherEndpoint++
 				return false
 			}
 		}
 	}
 	lease, m, full := acquireIn(t.views)
 	if full {
-		lease, m, _ = acquireIn(t.roster.queue.serving) // an old picker's views may be others
+		lease, m, _ = acquireIn(t.roster.queue.queueSets) // an old picker's ready sets may be others
 	}
 	if m != nil {
 		t.lease, t.value, t.over = lease, m.value, len(t.tried) > 0
@@ -116,9 +116,9 @@ func (t *turn) choose() (full bool) {
 	return full
 }
 
-// acquireIn acquires in the first view that has room. Where the first has nobody
+// acquireIn acquires in the first ready set that has room. Where the first has nobody
 // at a cap, it alone counts. Caller holds mu.
-func acquireIn(views []*View) (_ Lease, _ *Member, full bool) {
+func acquireIn(views []*ReadySet) (_ Lease, _ *Member, full bool) {
 	for _, v := range views {
 		if lease, e, ok := v.acquire(); ok {
 			return lease, e.member, false

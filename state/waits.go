@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// waits are the empty members of a view that ramp, by the pick that each is due
+// waits are the empty members of a ready set that ramp, by the pick that each is due
 // at: a small weight would keep an empty member from any pick as long as the
 // others are not busy. So one in n ÷ share picks goes to it at least, rounded up,
-// where n counts the view's members of a weight above 0.
+// where n counts the ready set's members of a weight above 0.
 type waits struct {
 	members []*Member
 	stale   bool // n or a share has changed
@@ -16,22 +16,24 @@ type waits struct {
 
 // await lets m wait exactly while it is empty, ramps and may be chosen.
 func (m *Member) await() {
-	waiting := m.seat != none && m.ramping() && m.node.inFlight == 0
+	waiting := m.seat != none && m.ramping() && m.endpoint.inFlight == 0
 	switch {
 	case waiting && m.place == none:
-		m.last = m.view.picks
-		m.due = m.last + m.view.pause(m)
-		heap.Push(&m.view.waits, m)
+		m.last = m.readySet.picks
+		m.due = m.last + m.readySet.pause(m)
+		heap.Push(&m.readySet.waits, m)
 	case !waiting && m.place != none:
-		heap.Remove(&m.view.waits, int(m.place))
+		heap.Remove(&m.readySet.waits, int(m.place))
 	}
 }
 
-// pause returns how many picks of the view go by until one is m's.
-func (v *View) pause(m *Member) uint64 { return uint64(math.Ceil(float64(v.takers) / m.share)) }
+// pause returns how many picks of the ready set go by until one is m's.
+func (v *ReadySet) pause(m *Member) uint64 {
+	return uint64(math.Ceil(float64(v.eligible) / m.slowStartFactor))
+}
 
-// overdue returns the member that the view's next pick is due to, or nil.
-func (v *View) overdue() *Member {
+// overdue returns the member that the ready set's next pick is due to, or nil.
+func (v *ReadySet) overdue() *Member {
 	w := &v.waits
 	if w.stale {
 		w.stale = false

@@ -118,13 +118,13 @@ func indexes(got []string, addr string) []int {
 	return at
 }
 
-// It is a rule of the view: what other views and rosters pick does not count.
+// It is a rule of the ready set: what other ready sets and endpoint sets pick does not count.
 func TestStarvationRuleIsTheViews(t *testing.T) {
 	idle(t, func(s *site) {
 		y := newSiteOn(s.T, s.ledger)
 		y.add("a", "b", "c")
 		y.round(50)
-		second := s.roster.NewView(1)
+		second := s.roster.NewReadySet(1)
 		s.list("k")
 		second.Set(s.members["k"], 1, "k")
 		for range 50 {

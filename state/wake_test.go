@@ -8,7 +8,7 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// A roster wakes its RPCs when some were given room, not otherwise, and waits
+// An endpoint set wakes its RPCs when some were given room, not otherwise, and waits
 // for nobody to listen.
 func TestWake(t *testing.T) {
 	s := busySite(t, "a", "b")
@@ -44,7 +44,7 @@ func TestWake(t *testing.T) {
 	require.Equal(t, []int{0}, granted(rs), "a signal that nobody takes is lost, the room is not")
 }
 
-// Each roster wakes its own.
+// Each endpoint set wakes its own.
 func TestWakeIsForTheRosterThatHasRoom(t *testing.T) {
 	x := busySite(t, "a")
 	y := newSiteOn(t, x.ledger)

@@ -84,12 +84,12 @@ func TestDrainInTheSnapshot(t *testing.T) {
 	s := newSite(t)
 	s.add("a")
 	s.open()
-	m := s.ledger.Snapshot().Nodes[0].Members[0]
+	m := s.ledger.Snapshot().Endpoints[0].Members[0]
 	require.True(t, m.Ready)
 	require.False(t, m.Draining)
 	require.EqualValues(t, 2, m.Score)
 	s.set("a", 0)
-	m = s.ledger.Snapshot().Nodes[0].Members[0]
+	m = s.ledger.Snapshot().Endpoints[0].Members[0]
 	require.True(t, m.Ready)
 	require.True(t, m.Draining)
 	require.Zero(t, m.Score)

@@ -11,9 +11,9 @@ import (
 // worker is one of many goroutines that use a ledger at once: it changes what
 // it has listed itself, and acquires wherever it likes.
 type worker struct {
-	views  []*state.View // of all workers
-	roster *state.Roster
-	view   *state.View
+	views  []*state.ReadySet // of all workers
+	roster *state.EndpointSet
+	view   *state.ReadySet
 	listed map[string]*state.Member
 	live   []state.Lease
 	ctxs   []context.Context // of RPCs
@@ -91,7 +91,7 @@ func (w *worker) turn() {
 		w.ctxs, w.ends = append(w.ctxs, ctx), append(w.ends, end)
 	}
 	i := rand.IntN(len(w.ctxs))
-	lease, _, outcome := w.roster.Turn(w.ctxs[i], nil, w.view)
+	lease, _, outcome := w.roster.AcquireOrQueue(w.ctxs[i], nil, w.view)
 	if outcome == state.Chosen {
 		w.live = append(w.live, lease)
 	}
@@ -104,14 +104,14 @@ func (w *worker) turn() {
 func (w *worker) guard() {
 	switch rand.IntN(3) {
 	case 0:
-		w.roster.Guard(state.Guards{
+		w.roster.SetGuards(state.Guards{
 			FailurePenalty: time.Duration(rand.IntN(3)) * 5 * time.Millisecond,
 			SlowStart:      state.SlowStart{Window: time.Duration(rand.IntN(3)) * time.Second, MinWeightPercent: 10, Aggression: 1},
 			MaxQueued:      rand.IntN(4) * 10,
 			Wake:           make(chan struct{}, 1),
 		})
 	case 1:
-		w.roster.Serve(w.view)
+		w.roster.SetQueueSets(w.view)
 	default:
 		for _, m := range w.listed {
 			m.StartSlowly()
@@ -132,7 +132,7 @@ func (w *worker) relist() {
 		delete(w.listed, old)
 		break
 	}
-	m := w.roster.Update(leave, []state.Endpoint{{Addrs: []string{a}}})[0]
+	m := w.roster.Update(leave, []state.Identity{{Addrs: []string{a}}})[0]
 	w.listed[a] = m
 	w.view.Set(m, 1+rand.Uint32N(3), a)
 }

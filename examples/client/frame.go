@@ -27,8 +27,8 @@ const (
 	yellow = "33"
 )
 
-var barColours = map[state.NodeState]string{
-	state.NodeReady: green, state.NodeDraining: yellow, state.NodeNotReady: faint, state.NodeDeparted: faint,
+var barColours = map[state.EndpointState]string{
+	state.EndpointReady: green, state.EndpointDraining: yellow, state.EndpointNotReady: faint, state.EndpointDeparted: faint,
 }
 
 // frame is the load of the process as text.
@@ -37,14 +37,14 @@ func (l *live) frame(services []state.Snapshot) string {
 	fmt.Fprintf(&w, "least_conn in this process, %.1fs%s\n", time.Since(l.begun).Seconds(), l.page)
 	rows := frameRows
 	for _, s := range services {
-		shown := s.Nodes[:min(rows, len(s.Nodes))]
-		if len(shown) < len(s.Nodes) {
-			shown = busiest(s.Nodes)[:rows]
+		shown := s.Endpoints[:min(rows, len(s.Endpoints))]
+		if len(shown) < len(s.Endpoints) {
+			shown = busiest(s.Endpoints)[:rows]
 		}
 		rows -= len(shown)
 		fmt.Fprintf(&w, "\n%s  %d in flight, %d waiting, spread %.3g\n\n", printable(s.ResourceKey), s.InFlight, s.Waiting, s.Imbalance)
-		l.table(&w, shown, lowest(s.Nodes))
-		if more := len(s.Nodes) - len(shown); more > 0 {
+		l.table(&w, shown, lowest(s.Endpoints))
+		if more := len(s.Endpoints) - len(shown); more > 0 {
 			fmt.Fprintf(&w, "… and %d more that are less busy\n", more)
 		}
 	}
@@ -55,20 +55,20 @@ func (l *live) frame(services []state.Snapshot) string {
 	return w.String()
 }
 
-func (l *live) table(w io.Writer, nodes []state.NodeSnapshot, next state.MemberSnapshot) {
+func (l *live) table(w io.Writer, nodes []state.EndpointSnapshot, next state.MemberSnapshot) {
 	most := 1.0
 	for _, n := range nodes {
 		most = max(most, level(n.InFlight+n.Penalty, n))
 	}
 	cell := max(1, most/barWidth)
-	nodes = slices.SortedStableFunc(slices.Values(nodes), func(a, b state.NodeSnapshot) int {
+	nodes = slices.SortedStableFunc(slices.Values(nodes), func(a, b state.EndpointSnapshot) int {
 		return cmp.Compare(l.name(a), l.name(b))
 	})
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "server\tendpoint\tstate\tweight\tin flight\tpicks\tscore\t")
 	for _, n := range nodes {
 		weight, score := "-", "-"
-		if m, ok := n.Taking(); ok {
+		if m, ok := n.Eligible(); ok {
 			weight = strconv.FormatUint(uint64(m.Weight), 10)
 			if m.Score > 0 {
 				score = fmt.Sprintf("%.4g", m.Score)
@@ -89,7 +89,7 @@ func (l *live) table(w io.Writer, nodes []state.NodeSnapshot, next state.MemberS
 const noName = "–"
 
 // name returns what the server calls itself.
-func (l *live) name(n state.NodeSnapshot) string {
+func (l *live) name(n state.EndpointSnapshot) string {
 	for _, a := range n.Addresses {
 		if name, ok := l.names[a]; ok {
 			return name
@@ -99,9 +99,9 @@ func (l *live) name(n state.NodeSnapshot) string {
 }
 
 // lowest returns the first member that may be chosen next: of the lowest score in the highest priority level.
-func lowest(nodes []state.NodeSnapshot) (next state.MemberSnapshot) {
+func lowest(nodes []state.EndpointSnapshot) (next state.MemberSnapshot) {
 	for _, n := range nodes {
-		m, ok := n.Taking()
+		m, ok := n.Eligible()
 		if ok && m.Score > 0 && (next.Score == 0 || cmp.Or(cmp.Compare(m.Priority, next.Priority), cmp.Compare(m.Score, next.Score)) < 0) {
 			next = m
 		}
@@ -110,17 +110,17 @@ func lowest(nodes []state.NodeSnapshot) (next state.MemberSnapshot) {
 }
 
 // level returns a load of n over its weight.
-func level(load int64, n state.NodeSnapshot) float64 {
-	if m, ok := n.Taking(); ok {
+func level(load int64, n state.EndpointSnapshot) float64 {
+	if m, ok := n.Eligible(); ok {
 		return float64(load) / float64(m.Weight)
 	}
 	return float64(load)
 }
 
 // busiest returns nodes by level, the highest first.
-func busiest(nodes []state.NodeSnapshot) []state.NodeSnapshot {
+func busiest(nodes []state.EndpointSnapshot) []state.EndpointSnapshot {
 	sorted := slices.Clone(nodes)
-	slices.SortStableFunc(sorted, func(a, b state.NodeSnapshot) int {
+	slices.SortStableFunc(sorted, func(a, b state.EndpointSnapshot) int {
 		return cmp.Compare(level(b.InFlight, b), level(a.InFlight, a))
 	})
 	return sorted

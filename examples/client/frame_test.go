@@ -76,12 +76,12 @@ func TestD88WatchShowsTheLoad(t *testing.T) {
 }
 
 func member(weight uint32, inFlight int64) state.MemberSnapshot {
-	return state.MemberSnapshot{Ready: true, Draining: weight == 0, Weight: weight, Share: 1, Score: float64(inFlight+1) / float64(max(1, weight))}
+	return state.MemberSnapshot{Ready: true, Draining: weight == 0, Weight: weight, SlowStartFactor: 1, Score: float64(inFlight+1) / float64(max(1, weight))}
 }
 
-func frameOf(nodes ...state.NodeSnapshot) string {
+func frameOf(nodes ...state.EndpointSnapshot) string {
 	l := &live{begun: time.Now(), names: map[string]string{"h:1": "one"}, screen: openScreen(&bytes.Buffer{}), recent: []string{"an event"}}
-	return l.frame([]state.Snapshot{{ResourceKey: "key\x1b[2J", Nodes: nodes}})
+	return l.frame([]state.Snapshot{{ResourceKey: "key\x1b[2J", Endpoints: nodes}})
 }
 
 func TestFrame(t *testing.T) {
@@ -90,13 +90,13 @@ func TestFrame(t *testing.T) {
 	lower := member(1, 0)
 	lower.Priority = 1
 	frame := frameOf(
-		state.NodeSnapshot{Addresses: []string{"g:1", "h:1"}, State: state.NodeReady, InFlight: 5, Members: []state.MemberSnapshot{member(2, 5)}},
-		state.NodeSnapshot{Addresses: []string{"i:1"}, State: state.NodeReady, InFlight: 2, Penalty: 1, Members: []state.MemberSnapshot{member(1, 3)}},
-		state.NodeSnapshot{Addresses: []string{"j:1"}, State: state.NodeDraining, InFlight: 60, Members: []state.MemberSnapshot{member(0, 0)}},
-		state.NodeSnapshot{Addresses: []string{"k:1"}, State: state.NodeReady, Members: []state.MemberSnapshot{full}},
-		state.NodeSnapshot{Addresses: []string{"l:1"}, State: state.NodeReady, Members: []state.MemberSnapshot{lower}},
-		state.NodeSnapshot{Addresses: []string{"m:1"}, State: state.NodeNotReady, Members: []state.MemberSnapshot{{}}},
-		state.NodeSnapshot{Addresses: []string{"n:1"}, State: state.NodeDeparted, InFlight: 3},
+		state.EndpointSnapshot{Addresses: []string{"g:1", "h:1"}, State: state.EndpointReady, InFlight: 5, Members: []state.MemberSnapshot{member(2, 5)}},
+		state.EndpointSnapshot{Addresses: []string{"i:1"}, State: state.EndpointReady, InFlight: 2, Penalty: 1, Members: []state.MemberSnapshot{member(1, 3)}},
+		state.EndpointSnapshot{Addresses: []string{"j:1"}, State: state.EndpointDraining, InFlight: 60, Members: []state.MemberSnapshot{member(0, 0)}},
+		state.EndpointSnapshot{Addresses: []string{"k:1"}, State: state.EndpointReady, Members: []state.MemberSnapshot{full}},
+		state.EndpointSnapshot{Addresses: []string{"l:1"}, State: state.EndpointReady, Members: []state.MemberSnapshot{lower}},
+		state.EndpointSnapshot{Addresses: []string{"m:1"}, State: state.EndpointNotReady, Members: []state.MemberSnapshot{{}}},
+		state.EndpointSnapshot{Addresses: []string{"n:1"}, State: state.EndpointDeparted, InFlight: 3},
 	)
 	require.NotContains(t, frame, "\x1b")
 	require.Contains(t, frame, `"key\x1b[2J"  0 in flight`)
@@ -113,10 +113,10 @@ func TestFrame(t *testing.T) {
 
 // A frame fits a terminal of 24 lines and 80 columns, however much there is.
 func TestFrameFits(t *testing.T) {
-	var nodes []state.NodeSnapshot
+	var nodes []state.EndpointSnapshot
 	for i := range int64(250) {
-		nodes = append(nodes, state.NodeSnapshot{
-			Addresses: []string{fmt.Sprintf("10.1.1.%d:50051", i)}, State: state.NodeReady, InFlight: i,
+		nodes = append(nodes, state.EndpointSnapshot{
+			Addresses: []string{fmt.Sprintf("10.1.1.%d:50051", i)}, State: state.EndpointReady, InFlight: i,
 			Members: []state.MemberSnapshot{member(1, i)},
 		})
 	}

@@ -30,7 +30,7 @@ func unsettled() error {
 	var errs []error
 	for _, l := range state.Ledgers() {
 		errs = append(errs, l.Check())
-		for _, n := range l.Snapshot().Nodes {
+		for _, n := range l.Snapshot().Endpoints {
 			if n.InFlight != 0 {
 				errs = append(errs, fmt.Errorf("%d in flight on %s", n.InFlight, strings.Join(n.Addresses, ", ")))
 			}

@@ -27,7 +27,7 @@ func (s server) has(addr string) bool { return slices.Contains(s.Addrs, addr) }
 func (s server) ready(ledgers []state.Snapshot) bool {
 	member := func(m state.MemberSnapshot) bool { return m.Ready }
 	for _, l := range ledgers {
-		for _, n := range l.Nodes {
+		for _, n := range l.Endpoints {
 			if slices.ContainsFunc(n.Addresses, s.has) && slices.ContainsFunc(n.Members, member) {
 				return true
 			}

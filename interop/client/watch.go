@@ -41,7 +41,7 @@ func (w *watch) HandleRPC(_ context.Context, s stats.RPCStats) {
 // inFlight is what ledgers count at an address.
 func inFlight(ledgers []state.Snapshot, addr string) (sum int64) {
 	for _, l := range ledgers {
-		for _, n := range l.Nodes {
+		for _, n := range l.Endpoints {
 			if slices.Contains(n.Addresses, addr) {
 				sum += n.InFlight
 			}

@@ -47,10 +47,10 @@ func keep(s *site, a *attempts) (books, error) {
 		}
 	}
 	for _, snapshot := range b.snapshots {
-		for _, n := range snapshot.Nodes {
+		for _, n := range snapshot.Endpoints {
 			b.counted[s.fleet.owner(addrOf(n)).member] += int(n.InFlight)
 			for _, m := range n.Members {
-				b.members[listing{s.fleet.placeOf(snapshot, n), m.Roster}]++
+				b.members[listing{s.fleet.placeOf(snapshot, n), m.EndpointSet}]++
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func countsOf(snapshots []state.Snapshot, site *site) (counts, error) {
 		}
 		c[place{key: keyOf(s)}] += int(s.InFlight)
 		known := map[place]bool{}
-		for _, n := range s.Nodes {
+		for _, n := range s.Endpoints {
 			p := site.fleet.placeOf(s, n)
 			if known[p] {
 				return nil, fmt.Errorf("ledger %q has two nodes of %s, whose endpoints always share an address or an id", s.ResourceKey, p.node)
@@ -53,13 +53,13 @@ func countsOf(snapshots []state.Snapshot, site *site) (counts, error) {
 func keyOf(s state.Snapshot) string { return strings.TrimSuffix(s.ResourceKey, moved) }
 
 // placeOf returns where a ledger's node is. That of no server is known by its address.
-func (f *fleet) placeOf(s state.Snapshot, n state.NodeSnapshot) place {
+func (f *fleet) placeOf(s state.Snapshot, n state.EndpointSnapshot) place {
 	addr := addrOf(n)
 	return place{keyOf(s), cmp.Or(n.ID, f.owner(addr).server, addr)}
 }
 
 // addrOf returns an address of the node. All that it has are one server's.
-func addrOf(n state.NodeSnapshot) string {
+func addrOf(n state.EndpointSnapshot) string {
 	if len(n.Addresses) == 0 {
 		return "nowhere"
 	}

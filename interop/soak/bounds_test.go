@@ -77,29 +77,29 @@ func TestCountsOfWrongLedgers(t *testing.T) {
 		fleet:    &fleet{owners: map[string]owner{"1": {"m", "a"}, "2": {"m", "a"}}},
 		channels: []*channel{{spec: channelSpec{policy: leastconnbalancer.Config{ResourceKey: "k"}}}},
 	}
-	node := state.NodeSnapshot{Addresses: []string{"1", "2"}, InFlight: 2}
-	named := state.NodeSnapshot{ID: "b", Addresses: []string{"x"}, InFlight: 1}
-	got, err := countsOf([]state.Snapshot{{ResourceKey: "k", InFlight: 3, Nodes: []state.NodeSnapshot{node, named}}}, site)
+	node := state.EndpointSnapshot{Addresses: []string{"1", "2"}, InFlight: 2}
+	named := state.EndpointSnapshot{ID: "b", Addresses: []string{"x"}, InFlight: 1}
+	got, err := countsOf([]state.Snapshot{{ResourceKey: "k", InFlight: 3, Endpoints: []state.EndpointSnapshot{node, named}}}, site)
 	require.NoError(t, err)
 	assert.Equal(t, counts{sum: 3, a: 2, b: 1}, got)
 	got, err = countsOf([]state.Snapshot{
-		{ResourceKey: "k", InFlight: 1, Nodes: []state.NodeSnapshot{named}},
-		{ResourceKey: "k, moved", InFlight: 3, Nodes: []state.NodeSnapshot{node, named}},
+		{ResourceKey: "k", InFlight: 1, Endpoints: []state.EndpointSnapshot{named}},
+		{ResourceKey: "k, moved", InFlight: 3, Endpoints: []state.EndpointSnapshot{node, named}},
 	}, site)
 	require.NoError(t, err)
 	assert.Equal(t, counts{sum: 4, a: 2, b: 2}, got)
 
-	lost, err := countsOf([]state.Snapshot{{ResourceKey: "k", InFlight: 1, Nodes: []state.NodeSnapshot{{InFlight: 1}}}}, site)
+	lost, err := countsOf([]state.Snapshot{{ResourceKey: "k", InFlight: 1, Endpoints: []state.EndpointSnapshot{{InFlight: 1}}}}, site)
 	require.NoError(t, err)
 	assert.Equal(t, counts{sum: 1, {"k", "nowhere"}: 1}, lost)
-	twice := []state.NodeSnapshot{{Addresses: []string{"1"}}, {Addresses: []string{"2"}}}
-	_, err = countsOf([]state.Snapshot{{ResourceKey: "k", Nodes: twice}}, site)
+	twice := []state.EndpointSnapshot{{Addresses: []string{"1"}}, {Addresses: []string{"2"}}}
+	_, err = countsOf([]state.Snapshot{{ResourceKey: "k", Endpoints: twice}}, site)
 	assert.EqualError(t, err, `ledger "k" has two nodes of a, whose endpoints always share an address or an id`)
 	_, err = countsOf([]state.Snapshot{{ResourceKey: "other"}}, site)
 	assert.EqualError(t, err, `there is a ledger "other" that no channel has asked for`)
 	_, err = countsOf([]state.Snapshot{{ResourceKey: "k", InFlight: -1}}, site)
 	assert.EqualError(t, err, `ledger "k" has -1 in flight`)
 	node.InFlight = -1
-	_, err = countsOf([]state.Snapshot{{ResourceKey: "k", Nodes: []state.NodeSnapshot{node}}}, site)
+	_, err = countsOf([]state.Snapshot{{ResourceKey: "k", Endpoints: []state.EndpointSnapshot{node}}}, site)
 	assert.EqualError(t, err, `node ["1" "2"] of ledger "k" has -1 in flight`)
 }

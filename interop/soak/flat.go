@@ -29,7 +29,7 @@ func measure() footprint {
 	runtime.ReadMemStats(&m)
 	f := footprint{goroutines: runtime.NumGoroutine(), heap: m.HeapAlloc}
 	for _, s := range state.Snapshots() {
-		f.nodes += len(s.Nodes)
+		f.nodes += len(s.Endpoints)
 	}
 	return f
 }

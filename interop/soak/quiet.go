@@ -118,13 +118,13 @@ func (q *quiet) recovered(ctx context.Context) error {
 func (q *quiet) ready() error {
 	usable := map[string]map[string]bool{} // addresses, by roster
 	for _, s := range state.Snapshots() {
-		for _, n := range s.Nodes {
+		for _, n := range s.Endpoints {
 			for _, m := range n.Members {
-				if usable[m.Roster] == nil {
-					usable[m.Roster] = map[string]bool{}
+				if usable[m.EndpointSet] == nil {
+					usable[m.EndpointSet] = map[string]bool{}
 				}
 				for _, a := range n.Addresses {
-					usable[m.Roster][a] = usable[m.Roster][a] || m.Ready && !m.Draining
+					usable[m.EndpointSet][a] = usable[m.EndpointSet][a] || m.Ready && !m.Draining
 				}
 			}
 		}

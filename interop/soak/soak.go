@@ -124,7 +124,7 @@ func (l leftovers) check() error {
 		errs = append(errs, fmt.Errorf("%d attempts are open", l.open))
 	}
 	for _, s := range l.ledgers {
-		errs = append(errs, fmt.Errorf("there is a ledger %q with %d nodes, %d in flight", s.ResourceKey, len(s.Nodes), s.InFlight))
+		errs = append(errs, fmt.Errorf("there is a ledger %q with %d nodes, %d in flight", s.ResourceKey, len(s.Endpoints), s.InFlight))
 	}
 	if l.goroutines > 0 {
 		errs = append(errs, fmt.Errorf("%d goroutines more than before", l.goroutines))

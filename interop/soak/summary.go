@@ -42,8 +42,8 @@ func snapshotsOf(err error) string {
 	}
 	var text strings.Builder
 	for _, s := range v.snapshots {
-		fmt.Fprintf(&text, "%q: %d in flight, %d nodes\n", s.ResourceKey, s.InFlight, len(s.Nodes))
-		for _, n := range s.Nodes {
+		fmt.Fprintf(&text, "%q: %d in flight, %d nodes\n", s.ResourceKey, s.InFlight, len(s.Endpoints))
+		for _, n := range s.Endpoints {
 			line, _ := json.Marshal(n) // a snapshot always marshals
 			fmt.Fprintf(&text, "  %s\n", line)
 		}

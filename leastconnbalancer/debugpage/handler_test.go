@@ -169,8 +169,8 @@ func TestReadsOnly(t *testing.T) {
 		s.get(query)
 	}
 	after := sv.Ledger().Snapshot()
-	for i := range after.Nodes { // they age
-		before.Nodes[i].OldestSeconds, after.Nodes[i].OldestSeconds = 0, 0
+	for i := range after.Endpoints { // they age
+		before.Endpoints[i].OldestSeconds, after.Endpoints[i].OldestSeconds = 0, 0
 	}
 	require.Equal(t, before, after)
 	require.NoError(t, sv.Ledger().Check())

@@ -32,7 +32,7 @@ var hostile = []string{
 // attack serves each hostile name as key, channel, id and address.
 func attack(t *testing.T) {
 	for _, name := range hostile {
-		s := serve(t, name, name, state.Endpoint{ID: name, Addrs: []string{name, name + " two"}}, state.Endpoint{Addrs: []string{"only " + name}})
+		s := serve(t, name, name, state.Identity{ID: name, Addrs: []string{name, name + " two"}}, state.Identity{Addrs: []string{"only " + name}})
 		s.load(s.members[0], 1)
 	}
 }
@@ -58,7 +58,7 @@ func TestHostileNamesInHTML(t *testing.T) {
 	}
 	harmless := make([]*service, len(hostile))
 	for i := range harmless {
-		harmless[i] = serve(t, "service"+string(rune('a'+i)), "channel", state.Endpoint{ID: "id", Addrs: []string{"a", "b"}}, state.Endpoint{Addrs: []string{"c"}})
+		harmless[i] = serve(t, "service"+string(rune('a'+i)), "channel", state.Identity{ID: "id", Addrs: []string{"a", "b"}}, state.Identity{Addrs: []string{"c"}})
 		harmless[i].load(harmless[i].members[0], 1)
 	}
 	want := shape()
@@ -116,7 +116,7 @@ func TestHostileNamesInJSON(t *testing.T) {
 	names := map[string]bool{}
 	for _, sv := range s.json("").Services {
 		names[sv.ResourceKey] = true
-		require.Equal(t, sv.ResourceKey, sv.Rosters[0].Name)
+		require.Equal(t, sv.ResourceKey, sv.EndpointSets[0].Name)
 	}
 	for _, name := range hostile {
 		require.True(t, names[strings.ToValidUTF8(name, "\ufffd\ufffd")], name)

@@ -70,17 +70,17 @@ func (s *site) json(query string) (d document) {
 
 // service is a ledger with a roster for a test.
 type service struct {
-	*state.Roster
-	view    *state.View
+	*state.EndpointSet
+	view    *state.ReadySet
 	members []*state.Member
 	leases  []state.Lease
 }
 
 // serve lists endpoints of weight 1 under a resource key.
-func serve(t *testing.T, key, name string, eps ...state.Endpoint) *service {
+func serve(t *testing.T, key, name string, eps ...state.Identity) *service {
 	t.Helper()
-	r := state.Open(key).NewRoster(name)
-	s := &service{Roster: r, view: r.NewView(0), members: r.Update(nil, eps)}
+	r := state.Open(key).NewEndpointSet(name)
+	s := &service{EndpointSet: r, view: r.NewReadySet(0), members: r.Update(nil, eps)}
 	for _, m := range s.members {
 		s.view.Set(m, 1, nil)
 	}
@@ -94,16 +94,16 @@ func serve(t *testing.T, key, name string, eps ...state.Endpoint) *service {
 }
 
 // at is endpoints of one address each.
-func at(addrs ...string) (eps []state.Endpoint) {
+func at(addrs ...string) (eps []state.Identity) {
 	for _, a := range addrs {
-		eps = append(eps, state.Endpoint{Addrs: []string{a}})
+		eps = append(eps, state.Identity{Addrs: []string{a}})
 	}
 	return eps
 }
 
 // load puts n RPCs in flight on the member alone.
 func (s *service) load(m *state.Member, n int) {
-	v := s.NewView(0)
+	v := s.NewReadySet(0)
 	v.Set(m, 1, nil)
 	for range n {
 		l, _, _ := v.Acquire()

@@ -16,9 +16,9 @@ import (
 func TestManyEndpoints(t *testing.T) {
 	s := newSite(t)
 	const n = 10_000
-	eps := make([]state.Endpoint, n)
+	eps := make([]state.Identity, n)
 	for i := range eps {
-		eps[i] = state.Endpoint{ID: fmt.Sprintf("pod-%05d", i), Addrs: []string{fmt.Sprintf("10.1.%d.%d:50051", i/256, i%256)}}
+		eps[i] = state.Identity{ID: fmt.Sprintf("pod-%05d", i), Addrs: []string{fmt.Sprintf("10.1.%d.%d:50051", i/256, i%256)}}
 	}
 	sv := serve(t, t.Name(), "dns:///api", eps...)
 	for range n + n/2 {

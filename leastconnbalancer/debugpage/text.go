@@ -47,8 +47,8 @@ func writeRows(w io.Writer, s service) {
 func writeRosters(w io.Writer, s service) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\nchannel\tpicks\twaiting\thad to wait\tretried elsewhere\tpenalties\tdouble releases\t")
-	for _, r := range s.Rosters {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", dash(plain(r.Name)), r.Picks, r.Waiting, r.Queued, r.Elsewhere, r.Penalties, r.DoubleReleases)
+	for _, r := range s.EndpointSets {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", dash(plain(r.Name)), r.Picks, r.Waiting, r.Queued, r.RetriesToOtherEndpoint, r.Penalties, r.DoubleReleases)
 	}
 	t.Flush()
 }

@@ -24,7 +24,7 @@ type process struct {
 
 var thisProcess = process{filepath.Base(os.Args[0]), os.Getpid()}
 
-// view is what the page and the text show.
+// ready set is what the page and the text show.
 type view struct {
 	Process  process
 	Key      string
@@ -43,7 +43,7 @@ type service struct {
 	Rows     []row
 	Found    int // endpoints that fit the filter
 	More     int // of these, not shown
-	Rosters  []state.RosterSnapshot
+	EndpointSets  []state.EndpointSetSnapshot
 }
 
 type stateCount struct {
@@ -55,7 +55,7 @@ type stateCount struct {
 type row struct {
 	Name     string
 	Others   string // its other addresses
-	State    state.NodeState
+	State    state.EndpointState
 	InFlight int64
 	Penalty  int64
 	Weight   string
@@ -75,7 +75,7 @@ type row struct {
 // more is left out: it only waits to be collected.
 func (q query) services(all []state.Snapshot) []state.Snapshot {
 	return slices.DeleteFunc(all, func(s state.Snapshot) bool {
-		return len(s.Nodes)+len(s.Rosters) == 0 || !strings.Contains(s.ResourceKey, q.key)
+		return len(s.Endpoints)+len(s.EndpointSets) == 0 || !strings.Contains(s.ResourceKey, q.key)
 	})
 }
 
@@ -83,13 +83,13 @@ func (q query) services(all []state.Snapshot) []state.Snapshot {
 func (q query) filter(all []state.Snapshot) []state.Snapshot {
 	services := []state.Snapshot{} // in JSON, none is []
 	for _, s := range all {
-		s.Nodes = slices.DeleteFunc(s.Nodes, func(n state.NodeSnapshot) bool { return !q.fits(n) })
+		s.Endpoints = slices.DeleteFunc(s.Endpoints, func(n state.EndpointSnapshot) bool { return !q.fits(n) })
 		services = append(services, s)
 	}
 	return services
 }
 
-func (q query) fits(n state.NodeSnapshot) bool {
+func (q query) fits(n state.EndpointSnapshot) bool {
 	return q.text == "" || strings.Contains(n.ID, q.text) ||
 		slices.ContainsFunc(n.Addresses, func(a string) bool { return strings.Contains(a, q.text) })
 }
@@ -104,18 +104,18 @@ func (q query) view(all []state.Snapshot) view {
 
 func (q query) service(s state.Snapshot) service {
 	v := service{
-		Key: s.ResourceKey, InFlight: s.InFlight, Waiting: s.Waiting, Rosters: s.Rosters,
+		Key: s.ResourceKey, InFlight: s.InFlight, Waiting: s.Waiting, EndpointSets: s.EndpointSets,
 		Spread: strconv.FormatFloat(math.Round(s.Imbalance*10)/10, 'f', -1, 64),
 	}
-	counts := map[state.NodeState]int{}
-	scale := scaleOf(s.Nodes)
-	for _, n := range s.Nodes {
+	counts := map[state.EndpointState]int{}
+	scale := scaleOf(s.Endpoints)
+	for _, n := range s.Endpoints {
 		counts[n.State]++
 		if q.fits(n) {
 			v.Rows = append(v.Rows, scale.row(n))
 		}
 	}
-	for _, is := range state.NodeStates {
+	for _, is := range state.EndpointStates {
 		if counts[is] > 0 {
 			v.States = append(v.States, stateCount{strings.ReplaceAll(string(is), "_", " "), counts[is]})
 		}
@@ -138,11 +138,11 @@ type scale struct {
 	most float64 // highest load over weight of all
 }
 
-func scaleOf(nodes []state.NodeSnapshot) scale {
+func scaleOf(nodes []state.EndpointSnapshot) scale {
 	s := scale{mean: 1}
 	var inFlight, weights, takers float64
 	for _, n := range nodes {
-		if m, ok := n.Taking(); ok {
+		if m, ok := n.Eligible(); ok {
 			inFlight += float64(n.InFlight)
 			weights += float64(m.Weight)
 			takers++
@@ -159,14 +159,14 @@ func scaleOf(nodes []state.NodeSnapshot) scale {
 
 // over returns a load over n's weight. One that may not be chosen is drawn as if
 // it had the mean weight.
-func (s scale) over(n state.NodeSnapshot, load int64) float64 {
-	if m, ok := n.Taking(); ok {
+func (s scale) over(n state.EndpointSnapshot, load int64) float64 {
+	if m, ok := n.Eligible(); ok {
 		return float64(load) / float64(m.Weight)
 	}
 	return float64(load) / s.mean
 }
 
-func (s scale) row(n state.NodeSnapshot) row {
+func (s scale) row(n state.EndpointSnapshot) row {
 	r := row{
 		Name: n.Address(), State: n.State, InFlight: n.InFlight, Penalty: n.Penalty, Picks: n.Picks,
 		Level: s.over(n, n.InFlight),
@@ -176,10 +176,10 @@ func (s scale) row(n state.NodeSnapshot) row {
 	} else if len(others) > 1 {
 		r.Others = strings.Join(others[1:], ", ")
 	}
-	if m, ok := n.Taking(); ok {
+	if m, ok := n.Eligible(); ok {
 		r.Weight, r.Priority, r.Full = strconv.Itoa(int(m.Weight)), strconv.Itoa(int(m.Priority)), m.Full
-		if m.Share < 1 {
-			r.Ramping = strconv.Itoa(int(m.Share*100)) + " %"
+		if m.SlowStartFactor < 1 {
+			r.Ramping = strconv.Itoa(int(m.SlowStartFactor*100)) + " %"
 		}
 		if m.MaxInFlight > 0 {
 			r.Cap = strconv.FormatInt(m.MaxInFlight, 10)

@@ -17,7 +17,7 @@ import (
 // varied is a service with an endpoint in each state.
 func varied(t *testing.T) *service {
 	s := serve(t, t.Name(), "dns:///api", at("ready", "full", "draining", "not-ready", "departs", "failed")...)
-	s.Guard(state.Guards{FailurePenalty: time.Hour, MaxQueued: 5, SlowStart: state.SlowStart{Window: time.Hour, MinWeightPercent: 25, Aggression: 1}})
+	s.SetGuards(state.Guards{FailurePenalty: time.Hour, MaxQueued: 5, SlowStart: state.SlowStart{Window: time.Hour, MinWeightPercent: 25, Aggression: 1}})
 	for i, n := range []int{6, 2, 3, 0, 4, 0} {
 		s.load(s.members[i], n)
 	}
@@ -32,7 +32,7 @@ func varied(t *testing.T) *service {
 	require.True(t, l.Fail())
 	s.view.Set(s.members[1], 1, nil)
 	s.view.Set(s.members[0], 4, nil)
-	n := s.Update(s.members[4:5], []state.Endpoint{{ID: "pod-new", Addrs: []string{"[::1]:1", "10.0.0.1:1"}}})
+	n := s.Update(s.members[4:5], []state.Identity{{ID: "pod-new", Addrs: []string{"[::1]:1", "10.0.0.1:1"}}})
 	s.view.Set(n[0], 2, nil)
 	require.NoError(t, s.Ledger().Check())
 	return s
@@ -99,7 +99,7 @@ func TestPageShowsEveryState(t *testing.T) {
 func TestPenaltyIsDrawnToScale(t *testing.T) {
 	s := newSite(t)
 	sv := serve(t, t.Name(), "", at("a", "b")...)
-	sv.Guard(state.Guards{FailurePenalty: time.Hour})
+	sv.SetGuards(state.Guards{FailurePenalty: time.Hour})
 	for range 3 {
 		l, _, _ := sv.view.Acquire()
 		sv.leases = append(sv.leases, l)
@@ -119,20 +119,20 @@ func TestPenaltyIsDrawnToScale(t *testing.T) {
 func TestChannelCounters(t *testing.T) {
 	s := newSite(t)
 	sv := serve(t, t.Name(), "dns:///api", at("a", "b")...)
-	sv.Guard(state.Guards{MaxQueued: 5})
+	sv.SetGuards(state.Guards{MaxQueued: 5})
 	first, _, _ := sv.view.Acquire()
 	var tried state.Tried
 	tried.Add(first)
 	first.Release()
 	first.Release()
-	second, _, _ := sv.Turn(t.Context(), &tried, sv.view)
+	second, _, _ := sv.AcquireOrQueue(t.Context(), &tried, sv.view)
 	sv.leases = append(sv.leases, second)
 	for _, m := range sv.members {
 		m.SetMaxInFlight(1)
 	}
 	third, _, _ := sv.view.Acquire()
 	sv.leases = append(sv.leases, third)
-	_, _, outcome := sv.Turn(t.Context(), nil, sv.view)
+	_, _, outcome := sv.AcquireOrQueue(t.Context(), nil, sv.view)
 	require.Equal(t, state.Queued, outcome)
 	require.Regexp(t, `\ndns:///api +3 +1 +1 +1 +0 +1 +\n`, s.get("?key="+t.Name()))
 	page := s.do(http.MethodGet, "/?key="+t.Name(), browser).body
@@ -142,12 +142,12 @@ func TestChannelCounters(t *testing.T) {
 
 func TestFilters(t *testing.T) {
 	s := newSite(t)
-	one := serve(t, t.Name()+" one", "", state.Endpoint{ID: "pod-x", Addrs: []string{"10.0.0.1:1"}}, state.Endpoint{Addrs: []string{"10.0.0.2:1", "[::2]:1"}})
+	one := serve(t, t.Name()+" one", "", state.Identity{ID: "pod-x", Addrs: []string{"10.0.0.1:1"}}, state.Identity{Addrs: []string{"10.0.0.2:1", "[::2]:1"}})
 	one.load(one.members[1], 3)
 	serve(t, t.Name()+" two", "", at("10.0.0.9:1")...)
 	names := func(query string) (names []string) {
 		for _, sv := range s.json("&" + query).Services {
-			for _, n := range sv.Nodes {
+			for _, n := range sv.Endpoints {
 				names = append(names, n.Address())
 			}
 		}
@@ -207,7 +207,7 @@ func TestSpreadIsShort(t *testing.T) {
 // Private ledgers and nodes without an address have names to show, too.
 func TestWithoutNames(t *testing.T) {
 	s := newSite(t)
-	serve(t, "", "", state.Endpoint{ID: "id"}, state.Endpoint{})
+	serve(t, "", "", state.Identity{ID: "id"}, state.Identity{})
 	require.Contains(t, s.get(""), "\n(private): 0 in flight")
 	require.Contains(t, s.get("?format=html"), "<h2>private <small>no resource key</small></h2>")
 	require.Contains(t, s.get("?format=html"), `<th scope="row">no target</th>`)

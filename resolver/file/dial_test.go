@@ -98,19 +98,19 @@ func TestDualStack(t *testing.T) {
 	ch := s.dial()
 	ch.Connect()
 	s.wait("two ready nodes", func() bool {
-		nodes := s.snapshot("nodes://" + s.path).Nodes
+		nodes := s.snapshot("nodes://" + s.path).Endpoints
 		return len(nodes) == 2 && len(nodes[0].Members) == 1 && nodes[0].Members[0].Ready && len(nodes[1].Members) == 1 && nodes[1].Members[0].Ready
 	})
 	streams, by := ch.hold(6)
 	require.Equal(t, map[string]int{"both": 3, "single": 3}, by)
-	for _, n := range s.snapshot("nodes://" + s.path).Nodes {
+	for _, n := range s.snapshot("nodes://" + s.path).Endpoints {
 		require.EqualValues(t, 3, n.InFlight)
 	}
 	require.Equal(t, 1, both.Conns())
 	// It keeps its count when it loses a family.
 	s.put(fmt.Sprintf("nodes:\n  - address: \"[::1]:%s\"\n  - address: %q\n", port, single.Addr()))
 	s.wait("one address", func() bool {
-		for _, n := range s.snapshot("nodes://" + s.path).Nodes {
+		for _, n := range s.snapshot("nodes://" + s.path).Endpoints {
 			if len(n.Members) == 1 && n.Members[0].Ready && n.Addresses[0] == "[::1]:"+port && n.InFlight == 3 {
 				return true
 			}

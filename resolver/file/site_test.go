@@ -175,7 +175,7 @@ func (s *site) ready(nodes ...*leastconntest.Node) {
 	var got []string
 	s.wait("ready nodes", func() bool {
 		got = []string{}
-		for _, n := range s.snapshot("nodes://" + s.path).Nodes {
+		for _, n := range s.snapshot("nodes://" + s.path).Endpoints {
 			if len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m state.MemberSnapshot) bool { return !m.Ready }) {
 				got = append(got, n.Addresses[0])
 			}
@@ -189,7 +189,7 @@ func (s *site) ready(nodes ...*leastconntest.Node) {
 func (s *site) weighs(n *leastconntest.Node, weight, priority uint32) {
 	s.Helper()
 	s.wait("weight of "+n.Name(), func() bool {
-		for _, v := range s.snapshot("nodes://" + s.path).Nodes {
+		for _, v := range s.snapshot("nodes://" + s.path).Endpoints {
 			if slices.Contains(v.Addresses, n.Addr()) && len(v.Members) == 1 {
 				return v.Members[0].Weight == weight && v.Members[0].Priority == priority && v.Members[0].Ready
 			}

@@ -80,7 +80,7 @@ func TestRelativeTarget(t *testing.T) {
 	absolute.Connect()
 	s.wait("both channels", func() bool {
 		ready := 0
-		for _, n := range s.snapshot(absolute.CanonicalTarget()).Nodes {
+		for _, n := range s.snapshot(absolute.CanonicalTarget()).Endpoints {
 			for _, m := range n.Members {
 				if m.Ready {
 					ready++
@@ -110,7 +110,7 @@ func TestResourceKey(t *testing.T) {
 	}
 	s.wait("four members", func() bool {
 		ready := 0
-		for _, n := range s.snapshot("orders of " + t.Name()).Nodes {
+		for _, n := range s.snapshot("orders of " + t.Name()).Endpoints {
 			for _, m := range n.Members {
 				if m.Ready {
 					ready++

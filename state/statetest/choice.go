@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Best returns the addresses that a view may choose when those of except were
+// Best returns the addresses that a ready set may choose when those of except were
 // tried, sorted.
 func (m *Model) Best(id, view int, except ...string) []string {
 	return sorted(m.rosters[id].best(view, except))
@@ -32,7 +32,7 @@ func (r *roster) best(view int, except []string) []*member {
 	return append(best, free...)
 }
 
-// due returns the members that the view's next pick is due to: of those that
+// due returns the members that the ready set's next pick is due to: of those that
 // ramp and are empty, the ones whose turn came first, one in n ÷ share picks.
 func (r *roster) due(view int) []*member {
 	takers := len(r.those(func(mb *member) bool { return mb.view == view && mb.takes() }))
@@ -50,7 +50,7 @@ func (r *roster) due(view int) []*member {
 	return due
 }
 
-// bestIn returns what may be chosen in the first view that has room, and which
+// bestIn returns what may be chosen in the first ready set that has room, and which
 // that is. Where the first has nobody at a cap, it alone counts.
 func (r *roster) bestIn(views []int) (best []*member, view int, full bool) {
 	for _, v := range views {
@@ -65,7 +65,7 @@ func (r *roster) bestIn(views []int) (best []*member, view int, full bool) {
 	return nil, none, full
 }
 
-// Choose counts a choice of a view that avoided some addresses; "" is none.
+// Choose counts a choice of a ready set that avoided some addresses; "" is none.
 func (m *Model) Choose(id, view int, addr string, except ...string) {
 	r := m.rosters[id]
 	var aside []*member // they take their seats anew

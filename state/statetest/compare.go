@@ -14,16 +14,16 @@ func (m *Model) Compare(s state.Snapshot) error {
 	errs := []error{m.err}
 	m.unsure = false
 	sum, waiting := 0, 0
-	for _, n := range s.Nodes {
+	for _, n := range s.Endpoints {
 		errs = append(errs, m.compareNode(n))
 		sum += int(n.InFlight)
 	}
-	for _, rs := range s.Rosters {
+	for _, rs := range s.EndpointSets {
 		errs = append(errs, m.compareRoster(rs))
 		waiting += int(rs.Waiting)
 	}
-	if len(s.Nodes) != len(m.nodes) || len(s.Rosters) != len(m.rosters) {
-		errs = append(errs, fmt.Errorf("%d nodes and %d rosters, want %d and %d", len(s.Nodes), len(s.Rosters), len(m.nodes), len(m.rosters)))
+	if len(s.Endpoints) != len(m.nodes) || len(s.EndpointSets) != len(m.rosters) {
+		errs = append(errs, fmt.Errorf("%d nodes and %d rosters, want %d and %d", len(s.Endpoints), len(s.EndpointSets), len(m.nodes), len(m.rosters)))
 	}
 	if int(s.InFlight) != sum || int(s.Waiting) != waiting {
 		errs = append(errs, fmt.Errorf("%d in flight and %d waiting, want %d and %d", s.InFlight, s.Waiting, sum, waiting))
@@ -31,13 +31,13 @@ func (m *Model) Compare(s state.Snapshot) error {
 	return errors.Join(errs...)
 }
 
-// known is what the model knows of a node, too.
+// known is what the model knows of an endpoint, too.
 type known struct {
-	state                             state.NodeState
+	state                             state.EndpointState
 	inFlight, penalty, members, picks int
 }
 
-func (m *Model) compareNode(s state.NodeSnapshot) error {
+func (m *Model) compareNode(s state.EndpointSnapshot) error {
 	n := m.nodes[s.Addresses[0]]
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
@@ -48,29 +48,29 @@ func (m *Model) compareNode(s state.NodeSnapshot) error {
 	}
 	for _, ms := range s.Members {
 		for _, mb := range n.members {
-			if fmt.Sprint(mb.roster.id) != ms.Roster {
+			if fmt.Sprint(mb.roster.id) != ms.EndpointSet {
 				continue
 			}
 			if err := mb.compare(ms); err != nil {
-				return fmt.Errorf("%s in roster %s: %w", n.addr, ms.Roster, err)
+				return fmt.Errorf("%s in roster %s: %w", n.addr, ms.EndpointSet, err)
 			}
 		}
 	}
 	return nil
 }
 
-// state returns the best that a roster says of n.
-func (n *node) state() state.NodeState {
-	best := state.NodeDeparted
+// state returns the best that an endpoint set says of n.
+func (n *node) state() state.EndpointState {
+	best := state.EndpointDeparted
 	for _, mb := range n.members {
-		is := state.NodeNotReady
+		is := state.EndpointNotReady
 		switch {
 		case mb.takes():
-			is = state.NodeReady
+			is = state.EndpointReady
 		case mb.view != none:
-			is = state.NodeDraining
+			is = state.EndpointDraining
 		}
-		if slices.Index(state.NodeStates, is) < slices.Index(state.NodeStates, best) {
+		if slices.Index(state.EndpointStates, is) < slices.Index(state.EndpointStates, best) {
 			best = is
 		}
 	}
@@ -79,13 +79,13 @@ func (n *node) state() state.NodeState {
 
 func (mb *member) compare(s state.MemberSnapshot) error {
 	want := state.MemberSnapshot{
-		Roster: s.Roster, Ready: mb.view != none, MaxInFlight: int64(mb.limit), Full: mb.full(),
-		Score: s.Score, Share: s.Share,
+		EndpointSet: s.EndpointSet, Ready: mb.view != none, MaxInFlight: int64(mb.limit), Full: mb.full(),
+		Score: s.Score, SlowStartFactor: s.SlowStartFactor,
 	}
 	if want.Ready {
 		want.Priority, want.Weight, want.Draining = uint32(mb.view), mb.weight, mb.weight == 0
 	}
-	if s != want || s.Share != mb.share || mb.seated != (s.Score > 0) {
+	if s != want || s.SlowStartFactor != mb.share || mb.seated != (s.Score > 0) {
 		return fmt.Errorf("it is %+v, want %+v with share %v, seated: %t", s, want, mb.share, mb.seated)
 	}
 	if !mb.seated || s.Score == mb.score() || mb.either && mb.adopt(s.Score) {
@@ -109,7 +109,7 @@ func (mb *member) adopt(score float64) bool {
 	return false
 }
 
-func (m *Model) compareRoster(s state.RosterSnapshot) error {
+func (m *Model) compareRoster(s state.EndpointSetSnapshot) error {
 	for _, r := range m.rosters {
 		if fmt.Sprint(r.id) != s.Name {
 			continue
@@ -118,7 +118,7 @@ func (m *Model) compareRoster(s state.RosterSnapshot) error {
 		for _, v := range r.views {
 			picks += v.picks
 		}
-		got := [...]int{int(s.Waiting), int(s.Picks), int(s.Queued), int(s.Elsewhere), int(s.Penalties)}
+		got := [...]int{int(s.Waiting), int(s.Picks), int(s.Queued), int(s.RetriesToOtherEndpoint), int(s.Penalties)}
 		if want := [...]int{len(r.line), picks, r.queued, r.elsewhere, r.penalties}; got != want {
 			return fmt.Errorf("roster %s: waiting, picks, queued, elsewhere, penalties are %v, want %v", s.Name, got, want)
 		}

@@ -16,7 +16,7 @@ var weights = []uint32{
 	2040102912, 2040102912 - 31129, 2040102912 + 31129, 2040102912 + 31130,
 }
 
-// limits are the caps that the lives of rosters choose from; 0 is none.
+// limits are the caps that the lives of endpoint sets choose from; 0 is none.
 var limits = [][]uint32{{0}, {0, 1, 3}, {1}, {1, 2}, {1, 2, 2, 3, 5}, {4, 20}}
 
 // penalties, starts and queues are the guards that scripts give.
@@ -43,7 +43,7 @@ func (s *Script) guarded(id int, g state.Guards) {
 	r := s.rosters[id]
 	g.Wake = r.wake
 	r.penalty = g.FailurePenalty
-	r.roster.Guard(g)
+	r.roster.SetGuards(g)
 	s.model.Guard(id, g)
 }
 
@@ -63,13 +63,13 @@ func (s *Script) list(id int) error {
 
 func (s *Script) join(id, k int) []string {
 	r := s.rosters[id]
-	var eps []state.Endpoint
+	var eps []state.Identity
 	var addrs []string
 	for range k {
 		addr := fmt.Sprintf("n%02d", s.next(r.addrs))
 		if r.members[addr] == nil && !slices.Contains(addrs, addr) {
 			addrs = append(addrs, addr)
-			eps = append(eps, state.Endpoint{Addrs: []string{addr}})
+			eps = append(eps, state.Identity{Addrs: []string{addr}})
 		}
 	}
 	for i, m := range r.roster.Update(nil, eps) {
@@ -113,7 +113,7 @@ func (s *Script) set(id int, addr string, view int, weight uint32) {
 	s.model.Set(id, view, addr, weight)
 }
 
-// change makes an address ready, maybe in the other view, maybe with another
+// change makes an address ready, maybe in the other ready set, maybe with another
 // weight.
 func (s *Script) change(id int) error {
 	if addr := s.listed(id); addr != "" {
@@ -169,7 +169,7 @@ func (s *Script) capped(id int, addr string, limit uint32) {
 	s.model.Cap(id, addr, limit)
 }
 
-// listed returns one of the addresses that a roster lists, "" without one.
+// listed returns one of the addresses that an endpoint set lists, "" without one.
 func (s *Script) listed(id int) string {
 	r := s.rosters[id]
 	if len(r.members) == 0 {

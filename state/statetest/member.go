@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// member is an address in a roster's list.
+// member is an address in an endpoint set's list.
 type member struct {
 	node   *node
 	roster *roster
@@ -25,10 +25,10 @@ type member struct {
 	share  float64
 
 	waits bool // it is seated, empty and ramps
-	last  int  // the view's picks when that began
+	last  int  // the ready set's picks when that began
 }
 
-// Set makes an address ready in a view.
+// Set makes an address ready in a ready set.
 func (m *Model) Set(id, view int, addr string, weight uint32) {
 	mb := m.rosters[id].members[addr]
 	if mb.view == view && mb.weight == weight && !mb.cold {
@@ -110,7 +110,7 @@ func (mb *member) sit(weight float64) {
 
 func (mb *member) score() float64 { return float64(mb.node.load()+1) / mb.taken }
 
-// seated returns the members of a view that may be chosen, by address.
+// seated returns the members of a ready set that may be chosen, by address.
 func (r *roster) seated(view int) []*member {
 	return r.those(func(mb *member) bool { return mb.seated && mb.view == view })
 }

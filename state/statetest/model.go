@@ -13,7 +13,7 @@ import (
 )
 
 // Model is one resource key's load in the most obvious form. Endpoints have one
-// address each, rosters a number. Time passes by [Model.Tick] alone. It is not
+// address each, endpoint sets a number. Time passes by [Model.Tick] alone. It is not
 // safe for concurrent use.
 type Model struct {
 	now      time.Duration
@@ -28,7 +28,7 @@ type Model struct {
 	err    error // of it, the first
 }
 
-// node lives while a roster lists its address or a lease of it is out.
+// endpoint lives while an endpoint set lists its address or a lease of it is out.
 type node struct {
 	addr     string
 	inFlight int
@@ -60,7 +60,7 @@ func NewModel() *Model {
 	return &Model{nodes: map[string]*node{}, rosters: map[int]*roster{}}
 }
 
-// Open adds a roster with some views.
+// Open adds an endpoint set with some ready sets.
 func (m *Model) Open(id, views int) {
 	r := &roster{id: id, members: map[string]*member{}}
 	for range views {
@@ -69,7 +69,7 @@ func (m *Model) Open(id, views int) {
 	m.rosters[id] = r
 }
 
-// Close takes a roster away.
+// Close takes an endpoint set away.
 func (m *Model) Close(id int) {
 	r := m.rosters[id]
 	granted := r.granted
@@ -156,5 +156,5 @@ func sorted(ms []*member) []string {
 // never is the start of a ramp that never was.
 const never = time.Duration(math.MinInt64 / 2)
 
-// none is the view of a member that is not ready.
+// none is the ready set of a member that is not ready.
 const none = -1

@@ -11,9 +11,9 @@ import (
 )
 
 func (s *Script) openRoster(id int) {
-	r := &scriptRoster{roster: s.ledger.NewRoster(fmt.Sprint(id)), wake: make(chan struct{}, 1), members: map[string]*scriptMember{}}
+	r := &scriptRoster{roster: s.ledger.NewEndpointSet(fmt.Sprint(id)), wake: make(chan struct{}, 1), members: map[string]*scriptMember{}}
 	for level := range levels {
-		r.views = append(r.views, r.roster.NewView(uint32(level)))
+		r.views = append(r.views, r.roster.NewReadySet(uint32(level)))
 	}
 	r.mood = mood{addrs: of(s, []int{2, 3, 4, 6, 18}), limits: of(s, limits)}
 	s.rosters[id] = r
@@ -51,7 +51,7 @@ func (s *Script) acquire(id int) error {
 	return s.chosen(id, view, best, lease, value, ok)
 }
 
-// tried returns the nodes of up to k live leases.
+// tried returns the endpoints of up to k live leases.
 func (s *Script) tried(k int) (*state.Tried, []string) {
 	t := &state.Tried{}
 	var addrs []string

@@ -7,8 +7,8 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// Fail ends a lease on addr that a roster has had since start, and that failed.
-// The roster may be closed.
+// Fail ends a lease on addr that an endpoint set has had since start, and that failed.
+// The endpoint set may be closed.
 func (m *Model) Fail(id int, penalty time.Duration, addr string, start time.Duration) {
 	n := m.nodes[addr]
 	m.count(n, -1)

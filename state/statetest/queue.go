@@ -8,7 +8,7 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// ticket is an RPC that waits, or was granted room on a node.
+// ticket is an RPC that waits, or was granted room on an endpoint.
 type ticket struct {
 	roster  *roster
 	arrival int
@@ -16,7 +16,7 @@ type ticket struct {
 	start   time.Duration
 }
 
-// turn is what a call of Roster.Turn may come to.
+// turn is what a call of EndpointSet.AcquireOrQueue may come to.
 type turn struct {
 	outcome   state.Outcome
 	view      int
@@ -68,7 +68,7 @@ func (m *Model) enqueue(r *roster, views []int) *ticket {
 	return t
 }
 
-// Serve tells a roster where those that wait may find room.
+// Serve tells an endpoint set where those that wait may find room.
 func (m *Model) Serve(id int, views []int) {
 	r := m.rosters[id]
 	r.serving = views

@@ -11,7 +11,7 @@ import (
 // StartSlowly lets a ramp begin anew when the address is next made ready.
 func (m *Model) StartSlowly(id int, addr string) { m.rosters[id].members[addr].cold = true }
 
-// Guard sets a roster's guards.
+// Guard sets an endpoint set's guards.
 func (m *Model) Guard(id int, g state.Guards) {
 	r := m.rosters[id]
 	r.guards = g

@@ -9,11 +9,11 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// orders are the views that RPCs try, or are served in.
+// orders are the ready sets that RPCs try, or are served in.
 var orders = [][]int{{0, 1}, {0, 1}, {0}, {1}, {1, 0}}
 
-func (r *scriptRoster) in(order []int) []*state.View {
-	var vs []*state.View
+func (r *scriptRoster) in(order []int) []*state.ReadySet {
+	var vs []*state.ReadySet
 	for _, v := range order {
 		vs = append(vs, r.views[v])
 	}
@@ -23,7 +23,7 @@ func (r *scriptRoster) in(order []int) []*state.View {
 func (s *Script) serve(id int) error {
 	order := of(s, orders)
 	r := s.rosters[id]
-	r.roster.Serve(r.in(order)...)
+	r.roster.SetQueueSets(r.in(order)...)
 	s.model.Serve(id, order)
 	return nil
 }
@@ -66,7 +66,7 @@ func (s *Script) turnAgain(int) error {
 func (s *Script) take(r *scriptRPC, order []int, tried *state.Tried, addrs []string) error {
 	roster, model := s.rosters[r.id], s.model.rosters[r.id]
 	want := s.model.turn(model, r.ticket, r.ctx != nil, order, addrs)
-	lease, value, outcome := roster.roster.Turn(r.ctx, tried, roster.in(order)...)
+	lease, value, outcome := roster.roster.AcquireOrQueue(r.ctx, tried, roster.in(order)...)
 	if outcome != want.outcome {
 		return fmt.Errorf("outcome %d, want %d", outcome, want.outcome)
 	}
@@ -103,7 +103,7 @@ func (s *Script) take(r *scriptRPC, order []int, tried *state.Tried, addrs []str
 // takeUp has an RPC that was granted room take it up.
 func (s *Script) takeUp(t *ticket, among []string) (string, error) {
 	r := s.rpcOf(t)
-	lease, value, outcome := s.rosters[r.id].roster.Turn(r.ctx, nil, s.rosters[r.id].views...)
+	lease, value, outcome := s.rosters[r.id].roster.AcquireOrQueue(r.ctx, nil, s.rosters[r.id].views...)
 	if outcome != state.Chosen {
 		return "", fmt.Errorf("the RPC that came as number %d is not given room on one of %q", t.arrival, among)
 	}
@@ -115,8 +115,8 @@ func (s *Script) rpcOf(t *ticket) *scriptRPC {
 	return s.rpcs[slices.IndexFunc(s.rpcs, func(r *scriptRPC) bool { return r.ticket == t })]
 }
 
-// takeUpBut takes up all that RPCs of a roster were granted but what is on one
-// node: which of several is given back first would be chance.
+// takeUpBut takes up all that RPCs of an endpoint set were granted but what is on one
+// endpoint: which of several is given back first would be chance.
 func (s *Script) takeUpBut(id int) {
 	granted := slices.Clone(s.model.rosters[id].granted)
 	for _, t := range granted {

@@ -23,15 +23,15 @@ type Script struct {
 }
 
 type scriptRoster struct {
-	roster  *state.Roster
-	views   []*state.View
+	roster  *state.EndpointSet
+	views   []*state.ReadySet
 	wake    chan struct{}
 	penalty time.Duration
 	members map[string]*scriptMember
 	mood
 }
 
-// mood is what makes one life of a roster unlike another: how many addresses it
+// mood is what makes one life of an endpoint set unlike another: how many addresses it
 // may list, and the caps of new ones.
 type mood struct {
 	addrs  int
@@ -50,7 +50,7 @@ type scriptValue struct{ addr string }
 type scriptLease struct {
 	lease  state.Lease
 	addr   string
-	id     int // of the roster
+	id     int // of the endpoint set
 	roster *scriptRoster
 	start  time.Duration
 }
@@ -63,13 +63,13 @@ type scriptRPC struct {
 	ticket *ticket
 }
 
-// levels is the number of views of each roster.
+// levels is the number of ready sets of each endpoint set.
 const levels = 2
 
 // Run reads ops as a script: each step takes one byte for the operation and a
 // few for its arguments. After every step the ledger's invariants and its
 // snapshot are checked, and every choice must be one that the model allows. At
-// the end all leases are given back and all rosters closed. It returns what
+// the end all leases are given back and all endpoint sets closed. It returns what
 // failed first, with the step. It must be called in a bubble of testing/synctest,
 // whose time it lets pass.
 func Run(ops []byte) error {
@@ -101,7 +101,7 @@ func (s *Script) check() error {
 	return s.model.Compare(s.ledger.Snapshot())
 }
 
-// checkWake asserts that a roster wakes exactly when RPCs were given room.
+// checkWake asserts that an endpoint set wakes exactly when RPCs were given room.
 func (s *Script) checkWake(id int, r *scriptRoster) error {
 	woken := false
 	select {
@@ -129,7 +129,7 @@ func (s *Script) end() error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("at the end: %w", err)
 	}
-	if n := len(s.ledger.Snapshot().Nodes); n != 0 {
+	if n := len(s.ledger.Snapshot().Endpoints); n != 0 {
 		return fmt.Errorf("at the end: %d nodes are left", n)
 	}
 	return nil
@@ -162,7 +162,7 @@ func (s *Script) next(n int) int {
 // of reads which of some values an argument is.
 func of[T any](s *Script, values []T) T { return values[s.next(len(values))] }
 
-// operation is one kind of step. It is for a roster that is open.
+// operation is one kind of step. It is for an endpoint set that is open.
 type operation struct {
 	name string
 	odds int

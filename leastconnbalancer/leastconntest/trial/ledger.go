@@ -31,7 +31,7 @@ func (t *Trial) checkLedgers() {
 		if err := l.Check(); err != nil {
 			t.outcome.Faults = append(t.outcome.Faults, err.Error())
 		}
-		nodes := l.Snapshot().Nodes
+		nodes := l.Snapshot().Endpoints
 		for _, h := range t.hosts {
 			if counted := counts(nodes, h); counted != sessions[h.Name] {
 				t.outcome.Faults = append(t.outcome.Faults,
@@ -47,14 +47,14 @@ func (t *Trial) forgiven(ctx context.Context) error {
 	return leastconntest.WaitFor(ctx, "the end of all penalties", func() bool {
 		return !slices.ContainsFunc(state.Snapshots(), func(s state.Snapshot) bool {
 			ours := slices.ContainsFunc(t.clients, func(c *Client) bool { return c.ledger() == s.ResourceKey })
-			return ours && slices.ContainsFunc(s.Nodes, func(n state.NodeSnapshot) bool { return n.Penalty > 0 })
+			return ours && slices.ContainsFunc(s.Endpoints, func(n state.EndpointSnapshot) bool { return n.Penalty > 0 })
 		})
 	})
 }
 
 // counts is what nodes have in flight at a host.
-func counts(nodes []state.NodeSnapshot, h Host) int {
-	at := slices.IndexFunc(nodes, func(n state.NodeSnapshot) bool {
+func counts(nodes []state.EndpointSnapshot, h Host) int {
+	at := slices.IndexFunc(nodes, func(n state.EndpointSnapshot) bool {
 		return slices.Contains(n.Addresses, h.Endpoint.Addresses[0].Addr)
 	})
 	if at < 0 {
