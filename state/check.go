@@ -35,12 +35,7 @@ func (l *Ledger) Check() error {
 	for r := range l.sets {
 		errs = append(errs, r.check())
 	}
-	errs = append(errs, l.checkSlots(), l.checkGuards())
-	for _, s := range l.free {
-		if s.endpoint != nil {
-			errs = append(errs, errors.New("a free slot holds a endpoint"))
-		}
-	}
+	errs = append(errs, l.checkFree(), l.checkGuards())
 	return errors.Join(errs...)
 }
 
@@ -52,7 +47,7 @@ func (n *endpoint) check() error {
 	if n.inFlight == 0 && len(n.members) == 0 {
 		errs = append(errs, fmt.Errorf("endpoint %q is in the ledger without members and leases", n.addrs))
 	}
-	errs = append(errs, n.checkLoad())
+	errs = append(errs, n.checkLoad(), n.checkLeases())
 	if n.id != "" && n.ledger.byID[n.id] != n {
 		errs = append(errs, fmt.Errorf("endpoint %q is not found by its id %q", n.addrs, n.id))
 	}

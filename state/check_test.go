@@ -82,15 +82,14 @@ var corruptions = map[string]struct {
 	"live total":          {func(b *body) { b.leases-- }, "counts add up to"},
 	"lost node":           {func(b *body) { delete(b.endpoints, b.gone) }, "counts add up to"},
 	"useless node":        {func(b *body) { b.endpoints[&endpoint{ledger: b.Ledger}] = struct{}{} }, "without members and leases"},
-	"free slot":           {func(b *body) { b.free[0].endpoint = b.node() }, "free slot"},
 
-	"id of another endpoint":   {func(b *body) { b.byID["u"] = b.node() }, `id "u" leads to`},
-	"id of no endpoint":        {func(b *body) { b.byID["v"] = &endpoint{id: "v"} }, `id "v" leads to`},
-	"id not indexed":       {func(b *body) { delete(b.byID, "u") }, "not found by its id"},
-	"address not indexed":  {func(b *body) { delete(b.byAddr, "b") }, "is not found by"},
-	"address of another":   {func(b *body) { b.byAddr["zz"] = []*endpoint{b.node()} }, `address "zz" leads to`},
-	"address of no endpoint":   {func(b *body) { b.byAddr["zz"] = []*endpoint{{addrs: []string{"zz"}}} }, `address "zz" leads to`},
-	"address nobody lists": {func(b *body) { b.named.addrs = []string{"a", "b", "z"}; b.byAddr["z"] = []*endpoint{b.named} }, "no member lists"},
+	"id of another endpoint": {func(b *body) { b.byID["u"] = b.node() }, `id "u" leads to`},
+	"id of no endpoint":      {func(b *body) { b.byID["v"] = &endpoint{id: "v"} }, `id "v" leads to`},
+	"id not indexed":         {func(b *body) { delete(b.byID, "u") }, "not found by its id"},
+	"address not indexed":    {func(b *body) { delete(b.byAddr, "b") }, "is not found by"},
+	"address of another":     {func(b *body) { b.byAddr["zz"] = []*endpoint{b.node()} }, `address "zz" leads to`},
+	"address of no endpoint": {func(b *body) { b.byAddr["zz"] = []*endpoint{{addrs: []string{"zz"}}} }, `address "zz" leads to`},
+	"address nobody lists":   {func(b *body) { b.named.addrs = []string{"a", "b", "z"}; b.byAddr["z"] = []*endpoint{b.named} }, "no member lists"},
 
 	"member's node":          {func(b *body) { b.ms[5].endpoint = b.ms[6].endpoint }, "member of another endpoint"},
 	"member without node":    {func(b *body) { b.ms[5].endpoint = nil }, "is not its endpoint's"},
@@ -101,8 +100,8 @@ var corruptions = map[string]struct {
 	"not ready in an order":  {func(b *body) { b.ms[5].readySet = nil }, "has seat"},
 	"lost member":            {func(b *body) { delete(b.roster.members, b.ms[5]) }, "eligible members"},
 
-	"node's lost member": {func(b *body) { delete(b.roster.members, b.ms[5]) }, "that endpoint set \"test\" does not have"},
-	"view of no endpoint set":  {func(b *body) { b.roster.readySets = nil }, "has a seat and no ready set"},
+	"node's lost member":      {func(b *body) { delete(b.roster.members, b.ms[5]) }, "that endpoint set \"test\" does not have"},
+	"view of no endpoint set": {func(b *body) { b.roster.readySets = nil }, "has a seat and no ready set"},
 
 	"bucket not on its lane": {func(b *body) { b.class().lanes[0] = none }, "on the lanes"},
 	"leaf's score":           {func(b *body) { b.order().winners.scores[0][1] = 7 }, "has score 7"},

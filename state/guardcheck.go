@@ -5,19 +5,35 @@ import (
 	"fmt"
 )
 
-// checkSlots asserts that the lease entries in use are the live leases.
-func (l *Ledger) checkSlots() error {
+// checkLeases asserts that the endpoint's list has one lease for each RPC that is
+// counted, and that the oldest comes first.
+func (n *endpoint) checkLeases() error {
 	live := int64(0)
-	for i, s := range l.leaseEntries {
-		if s.index != i {
-			return fmt.Errorf("slot %d is not at its place", i)
-		}
-		if s.endpoint != nil {
-			live++
+	last := (*leaseEntry)(nil)
+	for s := n.leases.oldest; s != nil; last, s = s, s.next {
+		live++
+		switch {
+		case s.endpoint != n:
+			return fmt.Errorf("endpoint %q: lease %d is another's", n.addrs, live)
+		case s.prev != last || last != nil && last.start > s.start || live > n.inFlight:
+			return fmt.Errorf("endpoint %q: lease %d of %d is out of order", n.addrs, live, n.inFlight)
 		}
 	}
-	if live != l.leases || len(l.leaseEntries) != int(live)+len(l.free) {
-		return fmt.Errorf("%d slots in use and %d free of %d with %d live leases", live, len(l.free), len(l.leaseEntries), l.leases)
+	if n.leases.newest != last || live != n.inFlight {
+		return fmt.Errorf("endpoint %q: %d leases with %d in flight", n.addrs, live, n.inFlight)
+	}
+	return nil
+}
+
+// checkFree asserts that free lease entries reach nothing.
+func (l *Ledger) checkFree() error {
+	for i, s := range l.free {
+		if s.endpoint != nil || s.prev != nil || s.next != nil {
+			return fmt.Errorf("free lease entry %d holds an endpoint or a lease", i)
+		}
+	}
+	if len(l.free) > maxFree {
+		return fmt.Errorf("%d free lease entries", len(l.free))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,13 +82,12 @@ func (g *guarded) view(name string, guards Guards) *ReadySet {
 
 // leaseOn returns a live lease of the endpoint.
 func (g *guarded) leaseOn(n *endpoint) Lease {
-	for _, s := range g.leaseEntries {
-		if s.endpoint == n {
-			return Lease{s, s.gen}
-		}
-	}
-	return Lease{}
+	s := n.leases.oldest
+	return Lease{s, s.gen}
 }
+
+// busyLeases returns those of the endpoint that ramps and has two.
+func (g *guarded) busyLeases() *leaseList { return &g.busy.endpoint.leases }
 
 func (g *guarded) queue() *queue { return &g.waits.set.queue }
 
@@ -96,19 +96,25 @@ var guardCorruptions = map[string]struct {
 	corrupt func(g *guarded)
 	says    string
 }{
-	"slot's place":         {func(g *guarded) { g.leaseEntries[0].index = 1 }, "slot 0 is not at its place"},
-	"lost slot":            {func(g *guarded) { g.leaseEntries = g.leaseEntries[:len(g.leaseEntries)-1] }, "slots in use and"},
-	"slot in use":          {func(g *guarded) { g.leaseEntries[g.free[0].index].endpoint = g.fined }, "slots in use and"},
-	"lost free slot":       {func(g *guarded) { g.free = g.free[1:] }, "slots in use and"},
-	"fined unknown":        {func(g *guarded) { delete(g.Ledger.penalized, g.fined) }, "with penalty 2 is fined: false"},
-	"fined for nothing":    {func(g *guarded) { g.Ledger.penalized[g.busy.endpoint] = struct{}{} }, "with penalty 0 is fined: true"},
-	"fined and gone":       {func(g *guarded) { g.Ledger.penalized[&endpoint{}] = struct{}{} }, "is gone and fined"},
-	"waiting":              {func(g *guarded) { g.waiting++ }, "3 RPCs in line, 4 waiting"},
-	"lost from the line":   {func(g *guarded) { g.queue().line.Remove(g.line[1].at) }, "2 RPCs in line, 3 waiting"},
-	"ramp unknown":         {func(g *guarded) { delete(g.ramping, g.due) }, "6 members ramp, 5 are known to"},
-	"ramp for nothing":     {func(g *guarded) { g.ramping[g.full] = struct{}{} }, "6 members ramp, 7 are known to"},
-	"clock with ramps":     {func(g *guarded) { g.clock.ticking = false }, "the clock rests"},
-	"clock with penalties": {func(g *guarded) { g.ramps.set.SetGuards(Guards{}); g.clock.ticking = false }, "the clock rests"},
+	"lost lease":            {func(g *guarded) { g.busyLeases().remove(g.busyLeases().oldest) }, "1 leases with 2 in flight"},
+	"lost newest lease":     {func(g *guarded) { g.busyLeases().newest = g.busyLeases().oldest }, "2 leases with 2 in flight"},
+	"lease of another":      {func(g *guarded) { g.busyLeases().oldest.endpoint = g.fined }, "is another's"},
+	"order of leases":       {func(g *guarded) { g.busyLeases().oldest.start++ }, "lease 2 of 2 is out of order"},
+	"lease's neighbour":     {func(g *guarded) { g.busyLeases().newest.prev = nil }, "lease 2 of 2 is out of order"},
+	"leases in a circle":    {func(g *guarded) { g.busyLeases().newest.next = g.busyLeases().oldest }, "lease 3 of 2 is out of order"},
+	"free entry in use":     {func(g *guarded) { g.free[0].endpoint = g.fined }, "free lease entry 0 holds"},
+	"free entry's next":     {func(g *guarded) { g.free[0].next = g.busyLeases().oldest }, "free lease entry 0 holds"},
+	"free entry's previous": {func(g *guarded) { g.free[0].prev = g.busyLeases().oldest }, "free lease entry 0 holds"},
+	"free entries":          {func(g *guarded) { g.free = slices.Repeat(g.free[:1], maxFree+1) }, "1025 free lease entries"},
+	"fined unknown":         {func(g *guarded) { delete(g.Ledger.penalized, g.fined) }, "with penalty 2 is fined: false"},
+	"fined for nothing":     {func(g *guarded) { g.Ledger.penalized[g.busy.endpoint] = struct{}{} }, "with penalty 0 is fined: true"},
+	"fined and gone":        {func(g *guarded) { g.Ledger.penalized[&endpoint{}] = struct{}{} }, "is gone and fined"},
+	"waiting":               {func(g *guarded) { g.waiting++ }, "3 RPCs in line, 4 waiting"},
+	"lost from the line":    {func(g *guarded) { g.queue().line.Remove(g.line[1].at) }, "2 RPCs in line, 3 waiting"},
+	"ramp unknown":          {func(g *guarded) { delete(g.ramping, g.due) }, "6 members ramp, 5 are known to"},
+	"ramp for nothing":      {func(g *guarded) { g.ramping[g.full] = struct{}{} }, "6 members ramp, 7 are known to"},
+	"clock with ramps":      {func(g *guarded) { g.clock.ticking = false }, "the clock rests"},
+	"clock with penalties":  {func(g *guarded) { g.ramps.set.SetGuards(Guards{}); g.clock.ticking = false }, "the clock rests"},
 
 	"order of fines":   {func(g *guarded) { g.fined.penalties[0].until *= 2 }, "is out of order"},
 	"fines at a time":  {func(g *guarded) { g.fined.penalties[0].until = g.fined.penalties[1].until }, "is out of order"},

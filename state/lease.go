@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxFree bounds the lease entries that a ledger keeps for reuse: enough for the ebb
-// and flow of a busy client, some 50 KB at most.
+// maxFree bounds the lease entries that a ledger keeps for reuse: enough for the
+// ebb and flow of a busy client, some 64 KB at most.
 const maxFree = 1024
 
 // Lease is one counted choice of an endpoint. It is a small value; its copies are
@@ -16,20 +16,49 @@ type Lease struct {
 	gen   uint64
 }
 
-// lease entry is where a live lease is noted. Slots are used again: a lease is live
-// while its generation is the lease entry's. A free lease entry reaches no ledger, so a
-// released lease that is kept pins the lease entry and the mutex, nothing else.
+// leaseEntry is where a ledger notes a live lease. Entries are used again: a lease
+// is live while its generation is the entry's. A free entry reaches no ledger, so a
+// released lease that is kept pins the entry and the mutex, nothing else.
 type leaseEntry struct {
 	mu       *sync.Mutex // the ledger's; it guards what follows
 	gen      uint64
 	endpoint *endpoint // nil when free
 
+	prev, next *leaseEntry // the endpoint's next older and next younger lease
+
 	account *counters     // of the last lease's endpoint set
 	start   time.Duration // by the ledger's clock
-	index   int           // in the ledger's lease entries
 }
 
-// lend counts one more RPC of an endpoint set in flight on n. Caller holds mu.
+// leaseList is an endpoint's live leases. Since the clock never goes back, their
+// start times rise from the oldest to the newest.
+type leaseList struct{ oldest, newest *leaseEntry }
+
+func (ls *leaseList) push(s *leaseEntry) {
+	s.prev = ls.newest
+	if ls.newest == nil {
+		ls.oldest = s
+	} else {
+		ls.newest.next = s
+	}
+	ls.newest = s
+}
+
+func (ls *leaseList) remove(s *leaseEntry) {
+	if s.prev == nil {
+		ls.oldest = s.next
+	} else {
+		s.prev.next = s.next
+	}
+	if s.next == nil {
+		ls.newest = s.prev
+	} else {
+		s.next.prev = s.prev
+	}
+	s.prev, s.next = nil, nil
+}
+
+// lend counts one more RPC of an endpoint set in flight on n.
 func (l *Ledger) lend(n *endpoint, r *EndpointSet) Lease {
 	l.leases++
 	if !l.clock.used {
@@ -42,13 +71,13 @@ func (l *Ledger) lend(n *endpoint, r *EndpointSet) Lease {
 		s = l.free[last] // which stays behind the end: one pointer less to write
 		l.free = l.free[:last]
 	} else {
-		s = &leaseEntry{mu: l.mu, index: len(l.leaseEntries)}
-		l.leaseEntries = append(l.leaseEntries, s)
+		s = &leaseEntry{mu: l.mu}
 	}
 	s.endpoint, s.start = n, l.clock.now
 	if s.account != r.account {
 		s.account = r.account
 	}
+	n.leases.push(s)
 	return Lease{entry: s, gen: s.gen}
 }
 
@@ -80,16 +109,15 @@ func (le Lease) end(failed bool) bool {
 	return live
 }
 
-// settle ends the lease entry's lease. Caller holds mu.
+// settle ends the entry's lease.
 func (s *leaseEntry) settle(failed bool) {
 	n := s.endpoint
 	l := n.ledger
+	n.leases.remove(s)
 	s.endpoint = nil
 	s.gen++
 	if len(l.free) < maxFree {
 		l.free = append(l.free, s)
-	} else {
-		l.drop(s)
 	}
 	l.leases--
 	n.setInFlight(n.inFlight - 1)
@@ -100,13 +128,4 @@ func (s *leaseEntry) settle(failed bool) {
 		l.offer(n)
 	}
 	l.retire(n)
-}
-
-// drop takes a lease entry off the ledger.
-func (l *Ledger) drop(s *leaseEntry) {
-	last := len(l.leaseEntries) - 1
-	l.leaseEntries[s.index] = l.leaseEntries[last]
-	l.leaseEntries[s.index].index = s.index
-	l.leaseEntries[last] = nil
-	l.leaseEntries = l.leaseEntries[:last]
 }

@@ -15,15 +15,14 @@ type Ledger struct {
 	//
 	// Lock order: gRPC's stream locks and the balancer's locks come before mu;
 	// nothing is locked or called under it.
-	mu           *sync.Mutex
-	endpoints    map[*endpoint]struct{}
-	byID         map[string]*endpoint
-	byAddr       map[string][]*endpoint // an address that endpoint sets list differently has several
-	sets         map[*EndpointSet]struct{}
-	made         uint64        // endpoints, ever
-	leases       int64         // live ones
-	leaseEntries []*leaseEntry // of live leases, and the free ones
-	free         []*leaseEntry // of released leases, for the next ones
+	mu        *sync.Mutex
+	endpoints map[*endpoint]struct{}
+	byID      map[string]*endpoint
+	byAddr    map[string][]*endpoint // an address that endpoint sets list differently has several
+	sets      map[*EndpointSet]struct{}
+	made      uint64        // endpoints, ever
+	leases    int64         // live ones
+	free      []*leaseEntry // of released leases, for the next ones
 
 	clock     clock
 	penalized map[*endpoint]struct{} // endpoints with a penalty

@@ -10,12 +10,13 @@ import (
 type endpoint struct {
 	// What a pick touches.
 	inFlight  int64
-	load      int64    // in flight and penalty: where it stands in the orders
-	fullAt    int64    // the count at which, and
-	roomBelow int64    // the one below which, seats are to be looked at again
-	picks     uint64   // leases, ever
-	places    []place  // in the orders of the ready sets that may choose it
-	one       [1]place // room for the only one that most endpoints have
+	load      int64     // in flight and penalty: where it stands in the orders
+	fullAt    int64     // the count at which, and
+	roomBelow int64     // the one below which, seats are to be looked at again
+	picks     uint64    // leases, ever
+	leases    leaseList // live ones
+	places    []place   // in the orders of the ready sets that may choose it
+	one       [1]place  // room for the only one that most endpoints have
 	ledger    *Ledger
 
 	members []*Member // at most one of each endpoint set

@@ -69,9 +69,9 @@ func (l *Ledger) collect() Snapshot {
 		ResourceKey: l.key, InFlight: l.leases, Waiting: int64(l.waiting),
 		Endpoints: make([]EndpointSnapshot, 0, len(l.endpoints)), EndpointSets: make([]EndpointSetSnapshot, 0, len(l.sets)),
 	}
-	oldest := l.oldest()
+	now := l.clock.read()
 	for n := range l.endpoints {
-		s.Endpoints = append(s.Endpoints, n.snapshot(oldest[n]))
+		s.Endpoints = append(s.Endpoints, n.snapshot(now))
 	}
 	for r := range l.sets {
 		s.EndpointSets = append(s.EndpointSets, r.snapshot())
@@ -79,27 +79,17 @@ func (l *Ledger) collect() Snapshot {
 	return s
 }
 
-// oldest returns the age of each endpoint's oldest lease.
-func (l *Ledger) oldest() map[*endpoint]time.Duration {
-	ages := map[*endpoint]time.Duration{}
-	now := l.clock.read()
-	for _, s := range l.leaseEntries {
-		if s.endpoint != nil {
-			ages[s.endpoint] = max(ages[s.endpoint], now-s.start)
-		}
-	}
-	return ages
-}
-
-func (n *endpoint) snapshot(oldest time.Duration) EndpointSnapshot {
+func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
 	s := EndpointSnapshot{
-		ID:            n.id,
-		Addresses:     slices.Clone(n.addrs),
-		InFlight:      n.inFlight,
-		Picks:         n.picks,
-		Penalty:       n.penalty,
-		OldestSeconds: oldest.Seconds(),
-		Members:       make([]MemberSnapshot, 0, len(n.members)),
+		ID:        n.id,
+		Addresses: slices.Clone(n.addrs),
+		InFlight:  n.inFlight,
+		Picks:     n.picks,
+		Penalty:   n.penalty,
+		Members:   make([]MemberSnapshot, 0, len(n.members)),
+	}
+	if oldest := n.leases.oldest; oldest != nil {
+		s.OldestSeconds = (now - oldest.start).Seconds()
 	}
 	for _, m := range n.members {
 		s.Members = append(s.Members, m.snapshot())
