@@ -138,34 +138,26 @@ func TestD94SpillToTheSecondLevel(t *testing.T) {
 }
 
 // A retry goes to another endpoint, in a lower level if need be, before it starts
-// over.
+// over and forgets what it has tried.
 func TestRetrySpills(t *testing.T) {
-	s, second := newLevels(t)
-	s.fill(3, s.readySet, second)
+	e, second := newLevels(t)
+	e.members["a"].SetMaxInFlight(9)
+	e.members["b"].SetMaxInFlight(9)
+	e.fill(2, e.readySet, second)
 	tried := new(state.Tried)
-	for a := range s.leases {
-		tried.Add(s.leases[a][0])
-	}
-	turn := func() string {
-		lease, value, outcome := s.endpointSet.AcquireOrQueue(t.Context(), tried, s.readySet, second)
+	var got []string
+	for range 8 {
+		lease, value, outcome := e.endpointSet.AcquireOrQueue(nobody, tried, e.readySet, second)
 		require.Equal(t, state.Chosen, outcome)
-		a := value.(string)
-		s.leases[a] = append(s.leases[a], lease)
-		return a
+		tried.Add(lease)
+		e.leases[value.(string)] = append(e.leases[value.(string)], lease)
+		got = append(got, value.(string))
 	}
-	s.end("b", len(s.leases["b"])-1)
-	first := turn()
-	require.Contains(t, []string{"y", "z"}, first, "a and b were tried")
-	tried.Add(s.leases[first][0])
-	other := turn()
-	require.Contains(t, []string{"y", "z"}, other)
-	require.NotEqual(t, first, other)
-	require.EqualValues(t, 2, s.ledger.Snapshot().EndpointSets[0].RetriesToOtherEndpoint)
-	require.False(t, tried.Empty())
-	tried.Add(s.leases[other][0])
-	require.Contains(t, []string{"a", "b"}, turn(), "it starts over")
-	require.True(t, tried.Empty())
-	require.EqualValues(t, 2, s.ledger.Snapshot().EndpointSets[0].RetriesToOtherEndpoint)
+	for i := 0; i < len(got); i += 4 {
+		require.ElementsMatch(t, []string{"a", "b"}, got[i:i+2], got)
+		require.ElementsMatch(t, []string{"y", "z"}, got[i+2:i+4], got)
+	}
+	require.EqualValues(t, 6, e.endpointSet.Counters().RetriesToOtherEndpoint)
 }
 
 // Where the first level has nobody at a cap, it alone counts, even when it is empty.
@@ -182,6 +174,27 @@ func TestNoSpillWithoutACap(t *testing.T) {
 	require.Equal(t, state.Empty, s.rpc().acquire(s.readySet, second))
 }
 
+// A failed endpoint is not brought forward by the retry: it comes after all its
+// equals that were not used since.
+func TestRetryLeavesTheFailedEndpointBehind(t *testing.T) {
+	e := newEnv(t)
+	e.add(names(10)...)
+	for range 20 {
+		failed := e.open()
+		lease := e.leases[failed][0]
+		tried := new(state.Tried)
+		tried.Add(lease)
+		e.end(failed, 1)
+		other := e.retry(tried)
+		require.NotEqual(t, failed, other)
+		e.end(other, 1)
+		rest := e.calls(9)
+		require.NotContains(t, rest[:8], failed)
+		require.NotContains(t, rest[:8], other)
+		require.Equal(t, failed, rest[8])
+	}
+}
+
 // An attempt that has used nothing is taken back, and no other.
 func TestTriedRemove(t *testing.T) {
 	e := newEnv(t)
@@ -191,15 +204,13 @@ func TestTriedRemove(t *testing.T) {
 	for _, a := range []string{"a", "b", "c"} {
 		tried.Add(e.leases[a][0])
 	}
-	_, _, ok := e.readySet.AcquireElsewhere(tried)
-	require.False(t, ok)
 	tried.Remove(e.leases["b"][0])
-	lease, value, ok := e.readySet.AcquireElsewhere(tried)
-	require.True(t, ok)
-	require.Equal(t, "b", value)
-	require.True(t, lease.Release())
-	tried.Remove(lease) // over
-	tried.Remove(e.leases["a"][0])
+	require.Equal(t, "b", e.retry(tried))
+	last := e.leases["b"][1]
+	tried.Add(last)
+	e.leases["b"] = e.leases["b"][:1]
+	require.True(t, last.Release())
+	tried.Remove(last) // over: it stays
 	tried.Remove(e.leases["c"][0])
-	require.True(t, tried.Empty())
+	require.Equal(t, "c", e.retry(tried))
 }

@@ -95,17 +95,22 @@ func busyEnv(t *testing.T, addrs ...string) *env {
 	return e
 }
 
-// retry is a later attempt of an RPC that has tried the endpoints of some live
-// leases. It may not wait.
-func (e *env) retry(leases ...state.Lease) (addr string, again *state.Tried) {
+// retry is a later attempt of an RPC that may not wait. It returns where it goes.
+func (e *env) retry(tried *state.Tried) string {
 	e.Helper()
-	again = new(state.Tried)
-	for _, l := range leases {
-		again.Add(l)
-	}
-	lease, value, outcome := e.endpointSet.AcquireOrQueue(nobody, again, e.readySet)
+	lease, value, outcome := e.endpointSet.AcquireOrQueue(nobody, tried, e.readySet)
 	require.Equal(e, state.Chosen, outcome)
-	addr = value.(string)
+	addr := value.(string)
 	e.leases[addr] = append(e.leases[addr], lease)
-	return addr, again
+	require.NoError(e, e.ledger.Check())
+	return addr
+}
+
+// triedOf returns an RPC's attempt that some live leases are of.
+func triedOf(leases ...state.Lease) *state.Tried {
+	tried := new(state.Tried)
+	for _, l := range leases {
+		tried.Add(l)
+	}
+	return tried
 }
