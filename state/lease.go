@@ -26,8 +26,8 @@ type leaseEntry struct {
 
 	prev, next *leaseEntry // the endpoint's next older and next younger lease
 
-	account *counters     // of the last lease's endpoint set
-	start   time.Duration // by the ledger's clock
+	counters *counters     // of the last lease's endpoint set
+	start    time.Duration // by the ledger's clock
 }
 
 // leaseList is an endpoint's live leases. Since the clock never goes back, their
@@ -58,14 +58,14 @@ func (ls *leaseList) remove(s *leaseEntry) {
 	s.prev, s.next = nil, nil
 }
 
-// lend counts one more RPC of an endpoint set in flight on n.
-func (l *Ledger) lend(n *endpoint, r *EndpointSet) Lease {
+// newLease counts one more RPC of an endpoint set in flight on n.
+func (l *Ledger) newLease(n *endpoint, r *EndpointSet) Lease {
 	l.leases++
 	if !l.clock.used {
 		l.startClock()
 	}
 	n.picks++
-	n.setInFlight(n.inFlight + 1)
+	n.setLoad(load{n.load.inFlight + 1, n.load.penalty})
 	var s *leaseEntry
 	if last := len(l.free) - 1; last >= 0 {
 		s = l.free[last] // which stays behind the end: one pointer less to write
@@ -74,25 +74,26 @@ func (l *Ledger) lend(n *endpoint, r *EndpointSet) Lease {
 		s = &leaseEntry{mu: l.mu}
 	}
 	s.endpoint, s.start = n, l.clock.now
-	if s.account != r.account {
-		s.account = r.account
+	if s.counters != r.counters {
+		s.counters = r.counters
 	}
 	n.leases.push(s)
 	return Lease{entry: s, gen: s.gen}
 }
 
 // Release gives the lease back: its endpoint has one RPC less in flight. It reports
-// whether it did; only the first call of Release or Fail on a lease does, later
+// whether it did. Only the first call of Release or Fail on a lease does; later
 // ones change nothing. It never blocks for long and calls nobody, so it may run
 // under any of the caller's locks.
 func (le Lease) Release() bool { return le.end(false) }
 
 // Fail is Release for an attempt that failed. When it did so within the
-// FailurePenalty of its endpoint set's guards, its unit stays on the endpoint as a penalty
-// until that time after its start: an endpoint that fails at once is not the
-// emptiest. An attempt that lived longer leaves none.
+// FailurePenalty of its endpoint set's guards, its unit stays on the endpoint as a
+// penalty until that time after its start: an endpoint that fails at once is not
+// the emptiest. An attempt that lived longer leaves none.
 func (le Lease) Fail() bool { return le.end(true) }
 
+// end takes the ledger's mutex.
 func (le Lease) end(failed bool) bool {
 	s := le.entry
 	if s == nil {
@@ -101,16 +102,16 @@ func (le Lease) end(failed bool) bool {
 	s.mu.Lock()
 	live := s.gen == le.gen
 	if live {
-		s.settle(failed)
+		s.end(failed)
 	} else {
-		s.account.DoubleReleases++
+		s.counters.DoubleReleases++
 	}
 	s.mu.Unlock()
 	return live
 }
 
-// settle ends the entry's lease.
-func (s *leaseEntry) settle(failed bool) {
+// end ends the entry's lease and gives the room to RPCs that wait.
+func (s *leaseEntry) end(failed bool) {
 	n := s.endpoint
 	l := n.ledger
 	n.leases.remove(s)
@@ -120,12 +121,12 @@ func (s *leaseEntry) settle(failed bool) {
 		l.free = append(l.free, s)
 	}
 	l.leases--
-	n.setInFlight(n.inFlight - 1)
-	if failed && l.addPenalty(n, s.start+s.account.penalty) {
-		s.account.Penalties++
+	n.setLoad(load{n.load.inFlight - 1, n.load.penalty})
+	if failed && l.addPenalty(n, s.start+s.counters.penalty) {
+		s.counters.Penalties++
 	}
 	if l.waiting > 0 {
-		l.offer(n)
+		l.grantOn(n)
 	}
 	l.retire(n)
 }

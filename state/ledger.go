@@ -9,12 +9,12 @@ import (
 type Ledger struct {
 	key string // "" when private
 
-	// mu guards all below and all of the ledger's endpoints, endpoint sets, members, ready sets
-	// and lease entries. It is an object of its own: the lease of an RPC that is over may
-	// be kept for long and reaches the mutex, not the ledger.
+	// mu guards all below and all of the ledger's endpoints, endpoint sets, members,
+	// ready sets and lease entries. It is an object of its own: the lease of an RPC
+	// that is over may be kept for long and reaches the mutex, not the ledger.
 	//
-	// Lock order: gRPC's stream locks and the balancer's locks come before mu;
-	// nothing is locked or called under it.
+	// Lock order: gRPC's stream locks and the balancer's locks come before mu.
+	// Nothing is locked or called under it.
 	mu        *sync.Mutex
 	endpoints map[*endpoint]struct{}
 	byID      map[string]*endpoint
@@ -26,7 +26,7 @@ type Ledger struct {
 
 	clock     clock
 	penalized map[*endpoint]struct{} // endpoints with a penalty
-	ramping   map[*Member]struct{}   // members whose weight rises
+	ramping   map[*Member]struct{}   // members that start slowly
 	arrivals  uint64                 // RPCs that had to wait, ever
 	waiting   int                    // RPCs that wait
 }

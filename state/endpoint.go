@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// endpoint is one endpoint's entry in a ledger. It lives while an endpoint set lists it or
-// a lease of it is out. The ledger's mutex guards it.
+// endpoint is an endpoint's entry in a ledger. It lives while an endpoint set lists
+// the endpoint or a lease of it is out.
 type endpoint struct {
 	// What a pick touches.
-	inFlight  int64
-	load      int64     // in flight and penalty: where it stands in the orders
-	fullAt    int64     // the count at which, and
-	roomBelow int64     // the one below which, seats are to be looked at again
+	load      load
+	fullAt    int64     // in flight: from here on, and
+	roomBelow int64     // below here, updateEligibility is due
 	picks     uint64    // leases, ever
 	leases    leaseList // live ones
 	places    []place   // in the orders of the ready sets that may choose it
@@ -24,14 +23,13 @@ type endpoint struct {
 	id      string    // explicit identity, "" without one
 	addrs   []string  // sorted; what its members list, or what the last of them listed
 
-	penalty   int64 // units of fines
-	penalties []penalty
-	since     time.Duration // when its last ramp began
+	penalties []penalty     // by when they end
+	rampStart time.Duration // of its last slow start
 }
 
 func (l *Ledger) newEndpoint() *endpoint {
 	l.made++
-	n := &endpoint{ledger: l, number: l.made, fullAt: noLimit, since: never}
+	n := &endpoint{ledger: l, number: l.made, fullAt: noLimit, rampStart: never}
 	n.places = n.one[:0]
 	l.endpoints[n] = struct{}{}
 	return n
@@ -39,7 +37,7 @@ func (l *Ledger) newEndpoint() *endpoint {
 
 // retire removes n once neither a member nor a lease needs it.
 func (l *Ledger) retire(n *endpoint) {
-	if len(n.members) > 0 || n.inFlight > 0 {
+	if len(n.members) > 0 || n.load.inFlight > 0 {
 		return
 	}
 	n.setAddrs(nil)
@@ -48,51 +46,6 @@ func (l *Ledger) retire(n *endpoint) {
 		delete(l.byID, n.id)
 	}
 	delete(l.endpoints, n)
-}
-
-// setInFlight changes the count and all that follows from it.
-func (n *endpoint) setInFlight(count int64) {
-	n.inFlight = count
-	n.shift()
-	if count >= n.fullAt || count < n.roomBelow {
-		n.updateEligibility()
-	}
-}
-
-// shift changes the load, and each ready set's order with it.
-func (n *endpoint) shift() {
-	load := n.inFlight + n.penalty
-	if n.load == load {
-		return // a member that does not move keeps its turn
-	}
-	n.load = load
-	for i := range n.places {
-		p := &n.places[i]
-		p.order.move(p.seat, load)
-	}
-}
-
-// place is a seat of an endpoint's member.
-type place struct {
-	order *order
-	seat  int32
-}
-
-// placeIn returns the place in an order that the endpoint has one in.
-func (n *endpoint) placeIn(o *order) *place {
-	i := 0
-	for n.places[i].order != o {
-		i++
-	}
-	return &n.places[i]
-}
-
-// unplace drops the place in an order.
-func (n *endpoint) unplace(o *order) {
-	last := len(n.places) - 1
-	*n.placeIn(o) = n.places[last]
-	n.places[last] = place{}
-	n.places = n.places[:last]
 }
 
 // attach makes m a member of n, or takes up what m lists now.
@@ -105,7 +58,7 @@ func (n *endpoint) attach(m *Member) {
 		n.id = m.id
 		n.ledger.byID[n.id] = n
 	}
-	n.relist()
+	n.updateAddrs()
 }
 
 // detach ends m's membership.
@@ -114,13 +67,23 @@ func (n *endpoint) detach(m *Member) {
 	i := slices.Index(n.members, m)
 	n.members = slices.Delete(n.members, i, i+1)
 	if len(n.members) > 0 {
-		n.relist()
+		n.updateAddrs()
 	}
 	n.ledger.retire(n)
 }
 
-// relist makes the endpoint's addresses those that its members list.
-func (n *endpoint) relist() {
+// memberOf returns r's member on n, or nil.
+func (n *endpoint) memberOf(r *EndpointSet) *Member {
+	for _, m := range n.members {
+		if m.set == r {
+			return m
+		}
+	}
+	return nil
+}
+
+// updateAddrs makes the endpoint's addresses those that its members list.
+func (n *endpoint) updateAddrs() {
 	if len(n.members) == 1 {
 		n.setAddrs(n.members[0].addrs)
 		return
