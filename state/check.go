@@ -3,7 +3,10 @@ package state
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // Check returns what is wrong in the ledger, nil when all invariants hold. It
@@ -65,13 +68,13 @@ func (n *endpoint) check() error {
 			errs = append(errs, fmt.Errorf("endpoint %q keeps %q, which no member lists", n.addrs, a))
 		}
 	}
-	seated := 0
+	placed := 0
 	for i, m := range n.members {
 		if m.endpoint != n {
 			errs = append(errs, fmt.Errorf("endpoint %q has a member of another endpoint", n.addrs))
 		}
-		if m.seat != none {
-			seated++
+		if m.handle != order.None {
+			placed++
 		}
 		if _, ok := m.set.members[m]; !ok {
 			errs = append(errs, fmt.Errorf("endpoint %q has a member that endpoint set %q does not have", n.addrs, m.set.name))
@@ -82,8 +85,8 @@ func (n *endpoint) check() error {
 			}
 		}
 	}
-	if seated != len(n.places) {
-		errs = append(errs, fmt.Errorf("endpoint %q has %d places for %d seats", n.addrs, len(n.places), seated))
+	if placed != len(n.places) {
+		errs = append(errs, fmt.Errorf("endpoint %q has %d places for %d members in orders", n.addrs, len(n.places), placed))
 	}
 	return errors.Join(errs...)
 }
@@ -100,22 +103,35 @@ func (r *EndpointSet) check() error {
 			errs = append(errs, fmt.Errorf("endpoint set %q: member %q still leaves", r.name, m.addrs))
 		}
 		errs = append(errs, m.check())
-		if m.seat == none {
+		if m.handle == order.None {
 			continue
 		}
 		eligible++
 		if m.readySet == nil || !slices.Contains(r.readySets, m.readySet) {
-			errs = append(errs, fmt.Errorf("endpoint set %q: member %q has a seat and no ready set", r.name, m.addrs))
+			errs = append(errs, fmt.Errorf("endpoint set %q: member %q has a handle and no ready set", r.name, m.addrs))
+			continue
+		}
+		p := place{&m.readySet.order, m.handle}
+		if p.order.Value(m.handle) != m || !slices.Contains(m.endpoint.places, p) {
+			errs = append(errs, fmt.Errorf("endpoint set %q: member %q is not at handle %d", r.name, m.addrs, m.handle))
 		}
 	}
-	seats := 0
+	placed := 0
 	for _, v := range r.readySets {
-		seats += len(v.order.seats)
-		errs = append(errs, v.order.check(), v.check())
+		placed += v.order.Len()
+		errs = append(errs, v.order.Check((*Member).standing), v.check())
 	}
 	errs = append(errs, r.checkQueue())
-	if seats != eligible {
-		errs = append(errs, fmt.Errorf("endpoint set %q: %d seats, %d eligible members", r.name, seats, eligible))
+	if placed != eligible {
+		errs = append(errs, fmt.Errorf("endpoint set %q: %d members in orders, %d eligible", r.name, placed, eligible))
 	}
 	return errors.Join(errs...)
+}
+
+// standing returns by what m is to stand in its ready set's order.
+func (m *Member) standing() (weight float64, load int64) {
+	if m.endpoint == nil {
+		return math.NaN(), -1 // wrong anyway
+	}
+	return m.effectiveWeight(), m.endpoint.load
 }

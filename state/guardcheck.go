@@ -3,6 +3,8 @@ package state
 import (
 	"errors"
 	"fmt"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // checkSlots asserts that the lease entries in use are the live leases.
@@ -70,21 +72,21 @@ func (n *endpoint) checkLoad() error {
 	return nil
 }
 
-// check asserts that m has a seat exactly while it may be chosen, and waits
+// check asserts that m has a handle exactly while it may be chosen, and waits
 // exactly while it is empty then and ramps.
 func (m *Member) check() error {
 	var errs []error
 	takes := m.readySet != nil && m.weight > 0
 	full := takes && m.endpoint.inFlight >= m.limit
-	if m.full != full || (m.seat != none) != (takes && !full) {
-		errs = append(errs, fmt.Errorf("member %q with weight %d, %d of %d in flight, full: %t, has seat %d",
-			m.addrs, m.weight, m.endpoint.inFlight, m.limit, m.full, m.seat))
+	if m.full != full || (m.handle != order.None) != (takes && !full) {
+		errs = append(errs, fmt.Errorf("member %q with weight %d, %d of %d in flight, full: %t, has handle %d",
+			m.addrs, m.weight, m.endpoint.inFlight, m.limit, m.full, m.handle))
 	}
-	if waits := m.seat != none && m.ramping() && m.endpoint.inFlight == 0; waits != (m.place != none) {
+	if waits := m.handle != order.None && m.ramping() && m.endpoint.inFlight == 0; waits != (m.place != none) {
 		errs = append(errs, fmt.Errorf("member %q, ramping: %t, %d in flight, has place %d", m.addrs, m.ramping(), m.endpoint.inFlight, m.place))
 	}
 	if n := m.endpoint; full && n.roomBelow < m.limit || takes && !full && n.fullAt > m.limit ||
-		m.seat != none && m.ramping() && (n.inFlight == 0 && n.fullAt > 1 || n.inFlight > 0 && n.roomBelow < 1) {
+		m.handle != order.None && m.ramping() && (n.inFlight == 0 && n.fullAt > 1 || n.inFlight > 0 && n.roomBelow < 1) {
 		errs = append(errs, fmt.Errorf("member %q, limit %d: its endpoint looks again at %d and below %d", m.addrs, m.limit, n.fullAt, n.roomBelow))
 	}
 	return errors.Join(errs...)
@@ -137,7 +139,7 @@ func (r *EndpointSet) checkQueue() error {
 		return fmt.Errorf("endpoint set %q: %d tickets, %d in line, %d granted", r.name, len(q.waiters), inLine, granted)
 	}
 	for i, v := range q.queueSets {
-		if inLine > 0 && v.order.first() != nil && (i == 0 || q.queueSets[0].full > 0) {
+		if inLine > 0 && v.order.Len() > 0 && (i == 0 || q.queueSets[0].full > 0) {
 			return fmt.Errorf("endpoint set %q: RPCs wait while there is room", r.name)
 		}
 	}

@@ -46,7 +46,7 @@ func newGuarded(t *testing.T) *guarded {
 		m.SetMaxInFlight(1)
 	}
 	held := acquire(t, g.waits)
-	for g.waits.order.first() != nil {
+	for g.waits.order.Len() > 0 {
 		acquire(t, g.waits)
 	}
 	g.waits.set.SetQueueSets(g.waits)
@@ -116,9 +116,9 @@ var guardCorruptions = map[string]struct {
 	"penalty":          {func(g *guarded) { g.fined.penalties[0].units++ }, "and penalty 2, fines 3"},
 	"load":             {func(g *guarded) { g.granted.member.endpoint.load++ }, "load 2 of count 1 and penalty 0"},
 	"empty penalty":    {func(g *guarded) { g.fined.penalties = nil }, "fines 0"},
-	"full for nothing": {func(g *guarded) { g.due.full = true }, "full: true, has seat"},
+	"full for nothing": {func(g *guarded) { g.due.full = true }, "full: true, has handle"},
 	"not full":         {func(g *guarded) { g.full.full = false }, "1 of 1 in flight, full: false"},
-	"seat when full":   {func(g *guarded) { g.waits.order.place(g.full, 1, nil) }, "1 of 1 in flight, full: true, has seat 0"},
+	"handle when full": {func(g *guarded) { g.full.addPlace(g.waits.order.Append(1, 1, g.full)) }, "1 of 1 in flight, full: true, has handle"},
 	"limit":            {func(g *guarded) { g.full.limit = 2 }, "1 of 2 in flight, full: true"},
 	"limit below":      {func(g *guarded) { g.busy.limit = 1 }, "2 of 1 in flight, full: false"},
 

@@ -1,6 +1,10 @@
 package state
 
-import "math"
+import (
+	"math"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
+)
 
 // noLimit is the cap of a member that has none.
 const noLimit = math.MaxInt64
@@ -22,8 +26,8 @@ func (m *Member) SetMaxInFlight(limit uint32) {
 	}
 }
 
-// refit brings the seats of n's members in line with its count: a member at its
-// cap has none. It notes at which counts that must be done again: where a
+// updateEligibility brings n's members in line with its count: a member at its
+// cap is in no order. It notes at which counts that must be done again: where a
 // member would be full, or have room, and while one ramps, where n is empty or
 // is not any more.
 func (n *endpoint) updateEligibility() {
@@ -45,7 +49,7 @@ func (n *endpoint) updateEligibility() {
 	}
 }
 
-// fit seats m exactly while it may be chosen.
+// updateEligibility keeps m in its ready set's order exactly while it may be chosen.
 func (m *Member) updateEligibility() {
 	takes := m.readySet != nil && m.weight > 0
 	switch full := takes && m.endpoint.inFlight >= m.limit; {
@@ -57,10 +61,10 @@ func (m *Member) updateEligibility() {
 		m.readySet.full--
 	}
 	switch may := takes && !m.full; {
-	case may && m.seat == none:
-		m.readySet.order.replace(m, m.effectiveWeight(), m.value)
-	case !may && m.seat != none:
-		m.readySet.order.remove(m)
+	case may && m.handle == order.None:
+		m.addPlace(m.readySet.order.Append(m.effectiveWeight(), m.endpoint.load, m))
+	case !may && m.handle != order.None:
+		m.removePlace()
 	}
 	m.await()
 }

@@ -3,6 +3,8 @@ package state
 import (
 	"slices"
 	"time"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // endpoint is one endpoint's entry in a ledger. It lives while an endpoint set lists it or
@@ -12,7 +14,7 @@ type endpoint struct {
 	inFlight  int64
 	load      int64    // in flight and penalty: where it stands in the orders
 	fullAt    int64    // the count at which, and
-	roomBelow int64    // the one below which, seats are to be looked at again
+	roomBelow int64    // the one below which, its members' places are to be looked at again
 	picks     uint64   // leases, ever
 	places    []place  // in the orders of the ready sets that may choose it
 	one       [1]place // room for the only one that most endpoints have
@@ -67,31 +69,31 @@ func (n *endpoint) shift() {
 	n.load = load
 	for i := range n.places {
 		p := &n.places[i]
-		p.order.move(p.seat, load)
+		p.order.SetLoad(p.handle, load)
 	}
 }
 
-// place is a seat of an endpoint's member.
+// place is where an endpoint's member stands.
 type place struct {
-	order *order
-	seat  int32
+	order  *order.Order[*Member]
+	handle order.Handle
 }
 
-// placeIn returns the place in an order that the endpoint has one in.
-func (n *endpoint) placeIn(o *order) *place {
-	i := 0
-	for n.places[i].order != o {
-		i++
-	}
-	return &n.places[i]
+// addPlace notes that m has a handle in its ready set's order.
+func (m *Member) addPlace(h order.Handle) {
+	m.handle = h
+	m.endpoint.places = append(m.endpoint.places, place{&m.readySet.order, h})
 }
 
-// unplace drops the place in an order.
-func (n *endpoint) unplace(o *order) {
-	last := len(n.places) - 1
-	*n.placeIn(o) = n.places[last]
-	n.places[last] = place{}
-	n.places = n.places[:last]
+// removePlace takes m out of its ready set's order.
+func (m *Member) removePlace() {
+	p := place{&m.readySet.order, m.handle}
+	p.order.Remove(p.handle)
+	m.handle = order.None
+	places := m.endpoint.places
+	i, last := slices.Index(places, p), len(places)-1
+	places[i], places[last] = places[last], place{}
+	m.endpoint.places = places[:last]
 }
 
 // attach makes m a member of n, or takes up what m lists now.

@@ -2,7 +2,6 @@ package state
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 )
@@ -60,34 +59,9 @@ func (l *Ledger) expirePenalties() {
 // that may choose it. An endpoint that no ready set may choose is not.
 func (n *endpoint) isWorst() bool {
 	for _, p := range n.places {
-		if !p.order.isWorst(p.seat) {
+		if !p.order.IsWorst(p.handle) {
 			return false
 		}
 	}
 	return len(n.places) > 0
-}
-
-// beyond reports whether the member on seat i has a higher score than any other.
-// It costs O(log n) for each class of weights.
-func (o *order) isWorst(i int32) bool {
-	own := &o.buckets[o.seats[i].bucket]
-	score := float64(own.load+1) / o.classes[own.class].weight
-	for c := range o.classes {
-		if o.classes[c].size > 0 && o.highest(int32(c), i) >= score {
-			return false
-		}
-	}
-	return true
-}
-
-// highest returns the highest score in class c, seat but apart; 0 without one.
-func (o *order) highest(c, but int32) float64 {
-	b := o.find(c, none, math.MaxInt64)
-	if o.seats[but].bucket == b && o.buckets[b].size == 1 {
-		b = o.buckets[b].prev
-	}
-	if b == none {
-		return 0
-	}
-	return float64(o.buckets[b].load+1) / o.classes[c].weight
 }

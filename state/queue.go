@@ -5,6 +5,8 @@ import (
 	"container/list"
 	"context"
 	"slices"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // queue is the RPCs of an endpoint set that wait for a member below its cap, in order
@@ -141,7 +143,7 @@ func (l *Ledger) offer(n *endpoint) {
 	for again := true; again; {
 		var rs []*EndpointSet
 		for _, m := range n.members {
-			if m.seat != none && m.set.queue.line.Len() > 0 {
+			if m.handle != order.None && m.set.queue.line.Len() > 0 {
 				rs = append(rs, m.set)
 			}
 		}

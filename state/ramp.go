@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // never is the start of a ramp that is long over, or was none.
@@ -54,8 +56,8 @@ func (m *Member) ramp(now time.Duration) {
 	} else {
 		delete(l.ramping, m)
 	}
-	if m.seat != none && m.slowStartFactor != was {
-		m.readySet.order.reweigh(m, m.effectiveWeight())
+	if m.handle != order.None && m.slowStartFactor != was {
+		m.readySet.order.SetWeight(m.handle, m.effectiveWeight())
 	}
 	if m.readySet != nil {
 		m.readySet.waits.stale = true
@@ -70,22 +72,4 @@ func (l *Ledger) advanceSlowStart() {
 			m.endpoint.updateEligibility()
 		}
 	}
-}
-
-// reweigh gives m, which has a seat, another weight. It keeps its turn.
-func (o *order) reweigh(m *Member, weight float64) {
-	old := o.seats[m.seat]
-	o.remove(m)
-	c, b := o.sit(m, weight, old.value)
-	at := o.buckets[b].head
-	for at != none && o.seats[at].stamp <= old.stamp {
-		at = o.seats[at].next
-	}
-	if at == none {
-		o.push(m.seat, b)
-	} else {
-		o.pushBefore(m.seat, at)
-	}
-	o.seats[m.seat].stamp = old.stamp
-	o.seated(c)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // Endpoint is what an endpoint set is told of an endpoint: the addresses under which
@@ -32,9 +34,9 @@ type EndpointSet struct {
 // while it is in a ready set, it stands in that ready set's order. The ledger's mutex
 // guards it.
 type Member struct {
-	endpoint *endpoint // nil once it has left
-	readySet *ReadySet // nil while it is not ready
-	seat     int32     // in the ready set's order; none while it may not be chosen
+	endpoint *endpoint    // nil once it has left
+	readySet *ReadySet    // nil while it is not ready
+	handle   order.Handle // in the ready set's order; none while it may not be chosen
 	weight   uint32
 	limit    int64 // of its endpoint's RPCs in flight
 	full     bool  // it is in a ready set, with a weight, and at its limit
@@ -56,7 +58,7 @@ type Member struct {
 }
 
 func (r *EndpointSet) newMember() *Member {
-	return &Member{set: r, seat: none, place: none, limit: noLimit, slowStartFactor: 1, since: never}
+	return &Member{set: r, handle: order.None, place: none, limit: noLimit, slowStartFactor: 1, since: never}
 }
 
 // NewRoster adds an endpoint set to the ledger. The name is shown in snapshots.

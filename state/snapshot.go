@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // Snapshot is a ledger at one moment, for people, tests and tools.
@@ -121,8 +123,8 @@ func (m *Member) snapshot() MemberSnapshot {
 	}
 	s.Ready, s.Priority, s.Weight = true, m.readySet.priority, m.weight
 	s.Draining, s.Full = m.weight == 0, m.full
-	if m.seat != none {
-		s.Score = float64(m.endpoint.load+1) / m.readySet.order.classWeight(m.seat)
+	if m.handle != order.None {
+		s.Score = float64(m.endpoint.load+1) / m.readySet.order.ClassWeight(m.handle)
 	}
 	return s
 }

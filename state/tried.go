@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"weak"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // Tried is the endpoints that the attempts of one RPC have used. The zero value is
@@ -80,35 +82,33 @@ func (v *ReadySet) AcquireElsewhere(t *Tried) (Lease, any, bool) {
 }
 
 func (v *ReadySet) elsewhere(tried []*endpoint) (Lease, any, bool) {
-	type aside struct {
-		entry
-		weight float64
-	}
-	var set []aside
+	var excluded []order.Handle
 	for _, n := range tried {
 		if n.ledger != v.ledger {
 			continue // the ready set has moved since
 		}
-		if m := n.memberOf(v.set); m != nil && m.readySet == v && m.seat != none {
-			set = append(set, aside{v.order.seats[m.seat].entry, v.order.classWeight(m.seat)})
-			v.order.remove(m)
+		if m := n.memberOf(v.set); m != nil && m.readySet == v && m.handle != order.None {
+			excluded = append(excluded, m.handle)
 		}
 	}
 	var lease Lease
-	var value any
-	e := v.order.first()
-	if e != nil {
+	var m *Member
+	v.order.Excluding(excluded, func() {
+		first := v.order.First()
+		if first == order.None {
+			return
+		}
+		m = v.order.Value(first)
 		if len(v.waits.members) > 0 {
-			if m := v.overdue(); m != nil && m.seat != none {
-				e = &v.order.seats[m.seat].entry
+			if due := v.overdue(); due != nil && !slices.Contains(excluded, due.handle) {
+				m = due
 			}
 		}
-		value = e.value
 		v.picks++
-		lease = v.ledger.lend(e.endpoint, v.set)
+		lease = v.ledger.lend(m.endpoint, v.set)
+	})
+	if m == nil {
+		return Lease{}, nil, false
 	}
-	for _, a := range set {
-		v.order.replace(a.member, a.weight, a.value)
-	}
-	return lease, value, e != nil
+	return lease, m.value, true
 }

@@ -1,6 +1,10 @@
 package state
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
+)
 
 // ReadySet holds the ready members of one endpoint set at one priority level, in the
 // order in which they are chosen. The ledger's mutex guards what is below it.
@@ -9,7 +13,7 @@ type ReadySet struct {
 	ledger   *Ledger
 	priority uint32
 
-	order    order
+	order    order.Order[*Member]
 	picks    uint64 // ever
 	waits    waits
 	eligible int // members of a weight above 0
@@ -19,7 +23,7 @@ type ReadySet struct {
 // NewView adds an empty ready set to the endpoint set. The priority level is shown in
 // snapshots; ready sets do not know of each other.
 func (r *EndpointSet) NewReadySet(priority uint32) *ReadySet {
-	v := &ReadySet{set: r, ledger: r.ledger, priority: priority, order: newOrder()}
+	v := &ReadySet{set: r, ledger: r.ledger, priority: priority}
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
 	if r.members != nil {
@@ -43,9 +47,6 @@ func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	}
 	if m.readySet == v && m.weight == weight && !m.slowStartPending {
 		m.value = value
-		if m.seat != none {
-			v.order.seats[m.seat].value = value
-		}
 		return
 	}
 	moves := m.readySet != v
@@ -65,7 +66,7 @@ func (v *ReadySet) add(m *Member, weight uint32, value any) {
 	if weight > 0 {
 		v.eligible++
 		if m.endpoint.inFlight < m.limit {
-			v.order.place(m, m.effectiveWeight(), value)
+			m.addPlace(v.order.Insert(m.effectiveWeight(), m.endpoint.load, m))
 		}
 	}
 	m.endpoint.updateEligibility()
@@ -92,7 +93,7 @@ func (v *ReadySet) unset(m *Member) {
 		v.eligible--
 		v.waits.stale = true
 	}
-	m.weight = 0 // which takes its seat
+	m.weight = 0 // which takes it out of the order
 	m.endpoint.updateEligibility()
 	m.readySet, m.value = nil, nil
 	m.ramp(v.ledger.clock.now)
@@ -108,24 +109,30 @@ func (v *ReadySet) Acquire() (Lease, any, bool) {
 		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}
-	lease, e, ok := v.acquire()
+	lease, m := v.acquire()
+	if m == nil {
+		v.ledger.mu.Unlock()
+		return Lease{}, nil, false
+	}
+	value := m.value
 	v.ledger.mu.Unlock()
-	return lease, e.value, ok
+	return lease, value, true
 }
 
-func (v *ReadySet) acquire() (Lease, entry, bool) {
-	first := v.order.first()
-	if first == nil {
-		return Lease{}, entry{}, false
+// acquire returns the member that it chooses, or nil.
+func (v *ReadySet) acquire() (Lease, *Member) {
+	first := v.order.First()
+	if first == order.None {
+		return Lease{}, nil
 	}
-	e := *first // lending may take the seat
+	m := v.order.Value(first)
 	if len(v.waits.members) > 0 {
-		if m := v.overdue(); m != nil {
-			e = v.order.seats[m.seat].entry
+		if due := v.overdue(); due != nil {
+			m = due
 		}
 	}
 	v.picks++
-	return v.ledger.lend(e.endpoint, v.set), e, true
+	return v.ledger.lend(m.endpoint, v.set), m
 }
 
 // Close takes the ready set's members out of it and the ready set off its endpoint set.

@@ -3,7 +3,12 @@ package state
 import (
 	"container/heap"
 	"math"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
+
+// none is the heap's place of a member that does not wait.
+const none int32 = -1
 
 // waits are the empty members of a ready set that ramp, by the pick that each is due
 // at: a small weight would keep an empty member from any pick as long as the
@@ -16,7 +21,7 @@ type waits struct {
 
 // await lets m wait exactly while it is empty, ramps and may be chosen.
 func (m *Member) await() {
-	waiting := m.seat != none && m.ramping() && m.endpoint.inFlight == 0
+	waiting := m.handle != order.None && m.ramping() && m.endpoint.inFlight == 0
 	switch {
 	case waiting && m.place == none:
 		m.last = m.readySet.picks
