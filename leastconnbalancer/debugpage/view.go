@@ -35,15 +35,15 @@ type view struct {
 
 // service is one resource key.
 type service struct {
-	Key      string // "" for a private one
-	InFlight int64
-	Waiting  int64
-	Spread   string // most minus fewest
-	States   []stateCount
-	Rows     []row
-	Found    int // endpoints that fit the filter
-	More     int // of these, not shown
-	EndpointSets  []state.EndpointSetSnapshot
+	Key          string // "" for a private one
+	InFlight     int64
+	Waiting      int64
+	Spread       string // most minus fewest
+	States       []stateCount
+	Rows         []row
+	Found        int // endpoints that fit the filter
+	More         int // of these, not shown
+	EndpointSets []state.EndpointSetSnapshot
 }
 
 type stateCount struct {
