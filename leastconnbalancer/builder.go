@@ -18,6 +18,8 @@
 // The policy keeps one connection to each endpoint of the resolver's list.
 // Endpoints listed twice count once. Weights, identities and the resource key
 // can be set by the resolver: see package resolver of this module.
+//
+// [Snapshots] and [Metrics] show the load; package debugpage serves it as a page.
 package leastconnbalancer
 
 import (

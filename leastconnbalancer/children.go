@@ -20,6 +20,7 @@ type children struct {
 // diff is what a list changes.
 type diff struct {
 	listed  []*child   // by index; nil where the endpoint joins or is a duplicate
+	kept    int        // children in it
 	changed []change   // endpoints that stay, in another form
 	joins   []newEntry // endpoints that are new or have other addresses
 }
@@ -81,6 +82,7 @@ func (cs *children) listedAt(i int) *child {
 func (d *diff) keep(i int, c *child, update uint64) {
 	c.update = update
 	d.listed[i] = c
+	d.kept++
 }
 
 // staying returns the children that the last list keeps as they are, or in
@@ -97,8 +99,11 @@ func (cs *children) staying() ([]*child, []state.Identity) {
 	return stay, ids
 }
 
-// takeLeft takes the children out that the last list does not have.
-func (cs *children) takeLeft() map[*state.Member]*child {
+// takeLeft takes the children out that the list does not have.
+func (cs *children) takeLeft(d diff) map[*state.Member]*child {
+	if d.kept == len(cs.byKey) {
+		return nil
+	}
 	left := map[*state.Member]*child{}
 	for key, c := range cs.byKey {
 		if c.update != cs.update {
@@ -121,7 +126,7 @@ func (b *leastConn) applyDiff(d diff) {
 	for _, ch := range d.changed {
 		b.setEndpoint(ch.child, ch.endpoint)
 	}
-	left := cs.takeLeft()
+	left := cs.takeLeft(d)
 	joined := 0
 	for i, m := range b.updateEndpoints(left, d.joins) {
 		e := d.joins[i]
