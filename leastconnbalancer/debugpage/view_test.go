@@ -82,7 +82,7 @@ func TestPageShowsEveryState(t *testing.T) {
 		{` title="10.0.0.1:1, [::1]:1">pod-new`, "slow start, 25 %", `class="load" width="0"`, `<line class="fair" x1="500"`},
 		{">departs", `badge">departed`, `class="load" width="1000"`},
 		{">draining", `badge">draining`, `class="load" width="750"`},
-		{">failed", "penalty 1", `class="load" width="0"`, `class="fine" x="0" width="500"`, `x1="500"`},
+		{">failed", "penalty 1", `class="load" width="0"`, `class="penalty" x="0" width="500"`, `x1="500"`},
 		{">full", `badge full">full`, `class="load" width="1000"`, `x1="500"`},
 		{">not-ready", `badge">not ready`, `class="load" width="0"`},
 		{">ready", `class="load" width="750"`, `x1="500"`},

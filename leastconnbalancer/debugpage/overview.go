@@ -24,8 +24,8 @@ type process struct {
 
 var thisProcess = process{filepath.Base(os.Args[0]), os.Getpid()}
 
-// ready set is what the page and the text show.
-type view struct {
+// overview is what the page and the text show.
+type overview struct {
 	Process  process
 	Key      string
 	Text     string
@@ -35,15 +35,15 @@ type view struct {
 
 // service is one resource key.
 type service struct {
-	Key      string // "" for a private one
-	InFlight int64
-	Waiting  int64
-	Spread   string // most minus fewest
-	States   []stateCount
-	Rows     []row
-	Found    int // endpoints that fit the filter
-	More     int // of these, not shown
-	EndpointSets  []state.EndpointSetSnapshot
+	Key          string // "" for a private one
+	InFlight     int64
+	Waiting      int64
+	Spread       string // most minus fewest
+	States       []stateCount
+	Rows         []row
+	Found        int // endpoints that fit the filter
+	More         int // of these, not shown
+	EndpointSets []state.EndpointSetSnapshot
 }
 
 type stateCount struct {
@@ -53,22 +53,22 @@ type stateCount struct {
 
 // row is one endpoint.
 type row struct {
-	Name     string
-	Others   string // its other addresses
-	State    state.EndpointState
-	InFlight int64
-	Penalty  int64
-	Weight   string
-	Cap      string
-	Full     bool
-	Ramping  string // the share of its weight, while it starts slowly
-	Priority string
-	Oldest   string
-	Picks    uint64
-	Level    float64 // in flight over weight
-	Bar      int     // of 1000, what is in flight over weight
-	Fine     int     // of 1000, the penalty over weight, after it
-	Fair     int     // of 1000, where it would be if all were level
+	Name       string
+	Others     string // its other addresses
+	State      state.EndpointState
+	InFlight   int64
+	Penalty    int64
+	Weight     string
+	Cap        string
+	Full       bool
+	SlowStart  string // the part of its weight that it has, while it starts slowly
+	Priority   string
+	Oldest     string
+	Picks      uint64
+	Level      float64 // in flight over weight
+	LoadBar    int     // of 1000, what is in flight over weight
+	PenaltyBar int     // of 1000, the penalty over weight, after it
+	FairMark   int     // of 1000, where it would be if all were level
 }
 
 // services returns those that the query asks for. A ledger that nobody has any
@@ -83,19 +83,19 @@ func (q query) services(all []state.Snapshot) []state.Snapshot {
 func (q query) filter(all []state.Snapshot) []state.Snapshot {
 	services := []state.Snapshot{} // in JSON, none is []
 	for _, s := range all {
-		s.Endpoints = slices.DeleteFunc(s.Endpoints, func(n state.EndpointSnapshot) bool { return !q.fits(n) })
+		s.Endpoints = slices.DeleteFunc(s.Endpoints, func(ep state.EndpointSnapshot) bool { return !q.fits(ep) })
 		services = append(services, s)
 	}
 	return services
 }
 
-func (q query) fits(n state.EndpointSnapshot) bool {
-	return q.text == "" || strings.Contains(n.ID, q.text) ||
-		slices.ContainsFunc(n.Addresses, func(a string) bool { return strings.Contains(a, q.text) })
+func (q query) fits(ep state.EndpointSnapshot) bool {
+	return q.text == "" || strings.Contains(ep.ID, q.text) ||
+		slices.ContainsFunc(ep.Addresses, func(a string) bool { return strings.Contains(a, q.text) })
 }
 
-func (q query) view(all []state.Snapshot) view {
-	v := view{Process: thisProcess, Key: q.key, Text: q.text, Top: q.top}
+func (q query) overview(all []state.Snapshot) overview {
+	v := overview{Process: thisProcess, Key: q.key, Text: q.text, Top: q.top}
 	for _, s := range all {
 		v.Services = append(v.Services, q.service(s))
 	}
@@ -109,10 +109,10 @@ func (q query) service(s state.Snapshot) service {
 	}
 	counts := map[state.EndpointState]int{}
 	scale := scaleOf(s.Endpoints)
-	for _, n := range s.Endpoints {
-		counts[n.State]++
-		if q.fits(n) {
-			v.Rows = append(v.Rows, scale.row(n))
+	for _, ep := range s.Endpoints {
+		counts[ep.State]++
+		if q.fits(ep) {
+			v.Rows = append(v.Rows, scale.row(ep))
 		}
 	}
 	for _, is := range state.EndpointStates {
@@ -138,63 +138,63 @@ type scale struct {
 	most float64 // highest load over weight of all
 }
 
-func scaleOf(nodes []state.EndpointSnapshot) scale {
+func scaleOf(endpoints []state.EndpointSnapshot) scale {
 	s := scale{mean: 1}
-	var inFlight, weights, takers float64
-	for _, n := range nodes {
-		if m, ok := n.Eligible(); ok {
-			inFlight += float64(n.InFlight)
+	var inFlight, weights, eligible float64
+	for _, ep := range endpoints {
+		if m, ok := ep.Eligible(); ok {
+			inFlight += float64(ep.InFlight)
 			weights += float64(m.Weight)
-			takers++
+			eligible++
 		}
 	}
-	if takers > 0 {
-		s.mean, s.fair = weights/takers, inFlight/weights
+	if eligible > 0 {
+		s.mean, s.fair = weights/eligible, inFlight/weights
 	}
-	for _, n := range nodes {
-		s.most = max(s.most, s.over(n, n.InFlight+n.Penalty))
+	for _, ep := range endpoints {
+		s.most = max(s.most, s.perWeight(ep, ep.InFlight+ep.Penalty))
 	}
 	return s
 }
 
-// over returns a load over n's weight. One that may not be chosen is drawn as if
+// perWeight returns a load over the endpoint's weight. One that may not be chosen is drawn as if
 // it had the mean weight.
-func (s scale) over(n state.EndpointSnapshot, load int64) float64 {
-	if m, ok := n.Eligible(); ok {
+func (s scale) perWeight(ep state.EndpointSnapshot, load int64) float64 {
+	if m, ok := ep.Eligible(); ok {
 		return float64(load) / float64(m.Weight)
 	}
 	return float64(load) / s.mean
 }
 
-func (s scale) row(n state.EndpointSnapshot) row {
+func (s scale) row(ep state.EndpointSnapshot) row {
 	r := row{
-		Name: n.Address(), State: n.State, InFlight: n.InFlight, Penalty: n.Penalty, Picks: n.Picks,
-		Level: s.over(n, n.InFlight),
+		Name: ep.Address(), State: ep.State, InFlight: ep.InFlight, Penalty: ep.Penalty, Picks: ep.Picks,
+		Level: s.perWeight(ep, ep.InFlight),
 	}
-	if others := n.Addresses; n.ID != "" {
-		r.Name, r.Others = n.ID, strings.Join(others, ", ")
+	if others := ep.Addresses; ep.ID != "" {
+		r.Name, r.Others = ep.ID, strings.Join(others, ", ")
 	} else if len(others) > 1 {
 		r.Others = strings.Join(others[1:], ", ")
 	}
-	if m, ok := n.Eligible(); ok {
+	if m, ok := ep.Eligible(); ok {
 		r.Weight, r.Priority, r.Full = strconv.Itoa(int(m.Weight)), strconv.Itoa(int(m.Priority)), m.Full
 		if m.SlowStartFactor < 1 {
-			r.Ramping = strconv.Itoa(int(m.SlowStartFactor*100)) + " %"
+			r.SlowStart = strconv.Itoa(int(m.SlowStartFactor*100)) + " %"
 		}
 		if m.MaxInFlight > 0 {
 			r.Cap = strconv.FormatInt(m.MaxInFlight, 10)
 		}
-		r.Fair = s.part(s.fair)
+		r.FairMark = s.thousandths(s.fair)
 	}
-	if n.InFlight > 0 {
-		r.Oldest = (time.Duration(n.OldestSeconds) * time.Second).String()
+	if ep.InFlight > 0 {
+		r.Oldest = (time.Duration(ep.OldestSeconds) * time.Second).String()
 	}
-	r.Bar, r.Fine = s.part(r.Level), s.part(s.over(n, n.Penalty))
+	r.LoadBar, r.PenaltyBar = s.thousandths(r.Level), s.thousandths(s.perWeight(ep, ep.Penalty))
 	return r
 }
 
-// part returns a level in thousandths of the highest.
-func (s scale) part(level float64) int {
+// thousandths returns a level in thousandths of the highest.
+func (s scale) thousandths(level float64) int {
 	if s.most == 0 {
 		return 0
 	}
