@@ -143,7 +143,7 @@ func TestLeastOfManyDistinctLoads(t *testing.T) {
 			for i, a := range ns {
 				w := uint32(1)
 				if distinct {
-					w = uint32(rand.IntN(1<<31) + 1)
+					w = rand.Uint32N(1<<31) + 1
 				}
 				s.load(a, loads[i])
 				s.set(a, w)

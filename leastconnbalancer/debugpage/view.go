@@ -177,7 +177,7 @@ func (s scale) row(n state.EndpointSnapshot) row {
 		r.Others = strings.Join(others[1:], ", ")
 	}
 	if m, ok := n.Eligible(); ok {
-		r.Weight, r.Priority, r.Full = strconv.Itoa(int(m.Weight)), strconv.Itoa(int(m.Priority)), m.Full
+		r.Weight, r.Priority, r.Full = decimal(m.Weight), decimal(m.Priority), m.Full
 		if m.SlowStartFactor < 1 {
 			r.Ramping = strconv.Itoa(int(m.SlowStartFactor*100)) + " %"
 		}
@@ -192,6 +192,9 @@ func (s scale) row(n state.EndpointSnapshot) row {
 	r.Bar, r.Fine = s.part(r.Level), s.part(s.over(n, n.Penalty))
 	return r
 }
+
+// decimal writes n in full, where int has 32 bits, too.
+func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
 // part returns a level in thousandths of the highest.
 func (s scale) part(level float64) int {
