@@ -177,7 +177,7 @@ func (s scale) row(ep state.EndpointSnapshot) row {
 		r.Others = strings.Join(others[1:], ", ")
 	}
 	if m, ok := ep.Eligible(); ok {
-		r.Weight, r.Priority, r.Full = strconv.Itoa(int(m.Weight)), strconv.Itoa(int(m.Priority)), m.Full
+		r.Weight, r.Priority, r.Full = decimal(m.Weight), decimal(m.Priority), m.Full
 		if m.SlowStartFactor < 1 {
 			r.SlowStart = strconv.Itoa(int(m.SlowStartFactor*100)) + " %"
 		}
@@ -192,6 +192,9 @@ func (s scale) row(ep state.EndpointSnapshot) row {
 	r.LoadBar, r.PenaltyBar = s.thousandths(r.Level), s.thousandths(s.perWeight(ep, ep.Penalty))
 	return r
 }
+
+// decimal writes n in full, where int has 32 bits, too.
+func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
 // thousandths returns a level in thousandths of the highest.
 func (s scale) thousandths(level float64) int {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leastconn/grpc-leastconn/resolver"
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
@@ -202,6 +203,15 @@ func TestSpreadIsShort(t *testing.T) {
 		require.Contains(t, s.get("?key="+t.Name()), "spread "+want+";")
 		require.Contains(t, s.get("?format=html&key="+t.Name()), "<dd>"+want+"</dd>")
 	}
+}
+
+// The largest weight does not fit an int of 32 bits.
+func TestLargestWeight(t *testing.T) {
+	s := newSite(t)
+	sv := serve(t, t.Name(), "", at("a")...)
+	sv.view.Set(sv.members[0], resolver.MaxWeight, nil)
+	require.Contains(t, s.get("?key="+t.Name()), " 2147483648 ")
+	require.Contains(t, s.get("?format=html&key="+t.Name()), ">2147483648<")
 }
 
 // Private ledgers and nodes without an address have names to show, too.
