@@ -3,7 +3,6 @@ package state
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/leastconn/grpc-leastconn/state/internal/order"
@@ -112,14 +111,15 @@ func (r *EndpointSet) check() error {
 			continue
 		}
 		p := place{&m.readySet.order, m.handle}
-		if p.order.Value(m.handle) != m || !slices.Contains(m.endpoint.places, p) {
+		c := p.order.Value(p.handle)
+		if c.member != m || c.endpoint != m.endpoint || !slices.Contains(m.endpoint.places, p) {
 			errs = append(errs, fmt.Errorf("endpoint set %q: member %q is not at handle %d", r.name, m.addrs, m.handle))
 		}
 	}
 	placed := 0
 	for _, v := range r.readySets {
 		placed += v.order.Len()
-		errs = append(errs, v.order.Check((*Member).standing), v.check())
+		errs = append(errs, v.order.Check(choice.standing), v.check())
 	}
 	errs = append(errs, r.checkQueue())
 	if placed != eligible {
@@ -128,10 +128,7 @@ func (r *EndpointSet) check() error {
 	return errors.Join(errs...)
 }
 
-// standing returns by what m is to stand in its ready set's order.
-func (m *Member) standing() (weight float64, load int64) {
-	if m.endpoint == nil {
-		return math.NaN(), -1 // wrong anyway
-	}
-	return m.effectiveWeight(), m.endpoint.load
+// standing returns by what c is to stand in its order.
+func (c choice) standing() (weight float64, load int64) {
+	return c.member.effectiveWeight(), c.endpoint.load
 }

@@ -90,11 +90,12 @@ var corruptions = map[string]struct {
 	"node's lost member":      {func(b *body) { delete(b.roster.members, b.ms[5]) }, "that endpoint set \"test\" does not have"},
 	"view of no endpoint set": {func(b *body) { b.roster.readySets = nil }, "has a handle and no ready set"},
 
-	"handle":              {func(b *body) { b.ms[5].handle++ }, "is not at handle"},
-	"lost place":          {func(b *body) { b.node().places = nil }, "0 places for 1 members"},
-	"weight in the order": {func(b *body) { b.ms[5].weight = 7 }, "with weight 7 stands in class 1"},
-	"load in the order":   {func(b *body) { b.node().inFlight++; b.node().load++; b.leases++ }, "stands at"},
-	"place of another":    {func(b *body) { b.node().places[0].handle++ }, "is not at handle"},
+	"handle":                  {func(b *body) { b.ms[5].handle++ }, "is not at handle"},
+	"lost place":              {func(b *body) { b.node().places = nil }, "0 places for 1 members"},
+	"weight in the order":     {func(b *body) { b.ms[5].weight = 7 }, "with weight 7 stands in class 1"},
+	"load in the order":       {func(b *body) { b.node().inFlight++; b.node().load++; b.leases++ }, "stands at"},
+	"place of another":        {func(b *body) { b.node().places[0].handle++ }, "is not at handle"},
+	"another member's handle": {func(b *body) { b.ms[5].readySet.order.SetValue(b.ms[5].handle, b.ms[6].choice()) }, "is not at handle"},
 }
 
 func TestCheckSeesEachCorruption(t *testing.T) {

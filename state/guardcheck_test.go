@@ -118,7 +118,7 @@ var guardCorruptions = map[string]struct {
 	"empty penalty":    {func(g *guarded) { g.fined.penalties = nil }, "fines 0"},
 	"full for nothing": {func(g *guarded) { g.due.full = true }, "full: true, has handle"},
 	"not full":         {func(g *guarded) { g.full.full = false }, "1 of 1 in flight, full: false"},
-	"handle when full": {func(g *guarded) { g.full.addPlace(g.waits.order.Append(1, 1, g.full)) }, "1 of 1 in flight, full: true, has handle"},
+	"handle when full": {func(g *guarded) { g.full.addPlace(g.waits.order.Append(1, 1, g.full.choice())) }, "1 of 1 in flight, full: true, has handle"},
 	"limit":            {func(g *guarded) { g.full.limit = 2 }, "1 of 2 in flight, full: true"},
 	"limit below":      {func(g *guarded) { g.busy.limit = 1 }, "2 of 1 in flight, full: false"},
 

@@ -62,7 +62,7 @@ func (m *Member) updateEligibility() {
 	}
 	switch may := takes && !m.full; {
 	case may && m.handle == order.None:
-		m.addPlace(m.readySet.order.Append(m.effectiveWeight(), m.endpoint.load, m))
+		m.addPlace(m.readySet.order.Append(m.effectiveWeight(), m.endpoint.load, m.choice()))
 	case !may && m.handle != order.None:
 		m.removePlace()
 	}

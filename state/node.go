@@ -75,9 +75,19 @@ func (n *endpoint) shift() {
 
 // place is where an endpoint's member stands.
 type place struct {
-	order  *order.Order[*Member]
+	order  *order.Order[choice]
 	handle order.Handle
 }
+
+// choice is what an order holds of a member: a pick need not look at the member
+// itself, which often is in no cache.
+type choice struct {
+	endpoint *endpoint
+	value    any
+	member   *Member
+}
+
+func (m *Member) choice() choice { return choice{m.endpoint, m.value, m} }
 
 // addPlace notes that m has a handle in its ready set's order.
 func (m *Member) addPlace(h order.Handle) {

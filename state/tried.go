@@ -98,7 +98,7 @@ func (v *ReadySet) elsewhere(tried []*endpoint) (Lease, any, bool) {
 		if first == order.None {
 			return
 		}
-		m = v.order.Value(first)
+		m = v.order.Value(first).member
 		if len(v.waits.members) > 0 {
 			if due := v.overdue(); due != nil && !slices.Contains(excluded, due.handle) {
 				m = due

@@ -120,8 +120,8 @@ func (t *acquisition) choose() (full bool) {
 // at a cap, it alone counts. Caller holds mu.
 func acquireIn(views []*ReadySet) (_ Lease, _ *Member, full bool) {
 	for _, v := range views {
-		if lease, m := v.acquire(); m != nil {
-			return lease, m, false
+		if lease, c := v.acquire(); c.member != nil {
+			return lease, c.member, false
 		}
 		if full = full || v.full > 0; !full {
 			break

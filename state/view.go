@@ -13,7 +13,7 @@ type ReadySet struct {
 	ledger   *Ledger
 	priority uint32
 
-	order    order.Order[*Member]
+	order    order.Order[choice]
 	picks    uint64 // ever
 	waits    waits
 	eligible int // members of a weight above 0
@@ -47,6 +47,9 @@ func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	}
 	if m.readySet == v && m.weight == weight && !m.slowStartPending {
 		m.value = value
+		if m.handle != order.None {
+			v.order.SetValue(m.handle, m.choice())
+		}
 		return
 	}
 	moves := m.readySet != v
@@ -66,7 +69,7 @@ func (v *ReadySet) add(m *Member, weight uint32, value any) {
 	if weight > 0 {
 		v.eligible++
 		if m.endpoint.inFlight < m.limit {
-			m.addPlace(v.order.Insert(m.effectiveWeight(), m.endpoint.load, m))
+			m.addPlace(v.order.Insert(m.effectiveWeight(), m.endpoint.load, m.choice()))
 		}
 	}
 	m.endpoint.updateEligibility()
@@ -109,30 +112,25 @@ func (v *ReadySet) Acquire() (Lease, any, bool) {
 		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}
-	lease, m := v.acquire()
-	if m == nil {
-		v.ledger.mu.Unlock()
-		return Lease{}, nil, false
-	}
-	value := m.value
+	lease, c := v.acquire()
 	v.ledger.mu.Unlock()
-	return lease, value, true
+	return lease, c.value, c.member != nil
 }
 
-// acquire returns the member that it chooses, or nil.
-func (v *ReadySet) acquire() (Lease, *Member) {
+// acquire returns no member when there is none to choose.
+func (v *ReadySet) acquire() (Lease, choice) {
 	first := v.order.First()
 	if first == order.None {
-		return Lease{}, nil
+		return Lease{}, choice{}
 	}
-	m := v.order.Value(first)
+	c := v.order.Value(first)
 	if len(v.waits.members) > 0 {
 		if due := v.overdue(); due != nil {
-			m = due
+			c = due.choice()
 		}
 	}
 	v.picks++
-	return v.ledger.lend(m.endpoint, v.set), m
+	return v.ledger.lend(c.endpoint, v.set), c
 }
 
 // Close takes the ready set's members out of it and the ready set off its endpoint set.

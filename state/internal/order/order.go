@@ -38,6 +38,9 @@ func (o *Order[V]) Len() int { return o.used }
 // Value returns the value of h.
 func (o *Order[V]) Value(h Handle) V { return o.slots[h].value }
 
+// SetValue changes the value of h, and nothing else.
+func (o *Order[V]) SetValue(h Handle, value V) { o.slots[h].value = value }
+
 // ClassWeight returns the weight that h is taken as having: its own, or one near
 // it that another value had before.
 func (o *Order[V]) ClassWeight(h Handle) float64 {
