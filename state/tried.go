@@ -4,8 +4,6 @@ import (
 	"slices"
 	"sync"
 	"weak"
-
-	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // Tried is the endpoints that the attempts of one RPC have used. The zero value is
@@ -15,7 +13,7 @@ type Tried struct {
 	endpoints []weak.Pointer[endpoint]
 }
 
-// Add notes the endpoint of a lease; one that was given back is passed over.
+// Add notes the endpoint of a lease. One that was given back is passed over.
 func (t *Tried) Add(le Lease) {
 	if p := le.endpoint(); p != (weak.Pointer[endpoint]{}) {
 		t.mu.Lock()
@@ -35,6 +33,7 @@ func (t *Tried) Remove(le Lease) {
 	}
 }
 
+// endpoint takes the ledger's mutex.
 func (le Lease) endpoint() weak.Pointer[endpoint] {
 	s := le.entry
 	if s == nil {
@@ -48,11 +47,6 @@ func (le Lease) endpoint() weak.Pointer[endpoint] {
 	return weak.Make(s.endpoint)
 }
 
-// Empty reports whether no endpoint is noted.
-func (t *Tried) Empty() bool {
-	return len(t.list()) == 0
-}
-
 // Reset forgets the endpoints.
 func (t *Tried) Reset() {
 	t.mu.Lock()
@@ -60,6 +54,7 @@ func (t *Tried) Reset() {
 	t.endpoints = nil
 }
 
+// list takes t's mutex.
 func (t *Tried) list() []*endpoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,45 +65,4 @@ func (t *Tried) list() []*endpoint {
 		}
 	}
 	return ns
-}
-
-// AcquireElsewhere is Acquire among the members whose endpoints were not tried; it
-// returns false when there is none. It costs O(log n) for each endpoint tried.
-func (v *ReadySet) AcquireElsewhere(t *Tried) (Lease, any, bool) {
-	tried := t.list()
-	v.ledger.mu.Lock()
-	defer v.ledger.mu.Unlock()
-	return v.elsewhere(tried)
-}
-
-func (v *ReadySet) elsewhere(tried []*endpoint) (Lease, any, bool) {
-	var excluded []order.Handle
-	for _, n := range tried {
-		if n.ledger != v.ledger {
-			continue // the ready set has moved since
-		}
-		if m := n.memberOf(v.set); m != nil && m.readySet == v && m.handle != order.None {
-			excluded = append(excluded, m.handle)
-		}
-	}
-	var lease Lease
-	var m *Member
-	v.order.Excluding(excluded, func() {
-		first := v.order.First()
-		if first == order.None {
-			return
-		}
-		m = v.order.Value(first).member
-		if len(v.waits.members) > 0 {
-			if due := v.overdue(); due != nil && !slices.Contains(excluded, due.handle) {
-				m = due
-			}
-		}
-		v.picks++
-		lease = v.ledger.lend(m.endpoint, v.set)
-	})
-	if m == nil {
-		return Lease{}, nil, false
-	}
-	return lease, m.value, true
 }

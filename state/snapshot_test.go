@@ -2,8 +2,8 @@ package state_test
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
+
 	"os"
 	"reflect"
 	"testing"
@@ -17,7 +17,7 @@ import (
 
 // eventful returns a snapshot in which something of everything has happened.
 func eventful(t *testing.T) state.Snapshot {
-	l := state.Open(rand.Text()) // one that no other test has
+	l := state.Open(t.Name()) // one that no other test has
 	r := l.NewEndpointSet("dns:///api.example.com")
 	t.Cleanup(r.Close)
 	r.SetGuards(state.Guards{
