@@ -59,6 +59,7 @@ func TestRules(t *testing.T) {
 			o.add("c", 1, 0)
 			o.weight("b", 1)
 		}, "a b c"},
+		{"another value keeps the turn", func(o *named) { o.add("a", 1, 0); o.add("b", 1, 0); o.SetValue(o.handle["a"], "c") }, "c b"},
 		{"a handle outlives others", func(o *named) {
 			o.add("a", 1, 0)
 			o.add("b", 1, 1)
