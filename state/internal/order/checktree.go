@@ -1,0 +1,84 @@
+package order
+
+import (
+	"errors"
+	"fmt"
+)
+
+// check asserts that the tree of so many classes is in order.
+func (t *classTree) check(classes int) error {
+	at := t.root
+	for t.nodes[at].inner {
+		at = t.nodes[at].entries[0].child
+	}
+	k := &treeCheck{classTree: t, leaf: at, prev: none}
+	if t.nodes[t.root].parent != none {
+		return errors.New("the root has a parent")
+	}
+	if _, err := k.check(t.root, 0, never); err != nil {
+		return err
+	}
+	if k.classes != classes || k.leaf != none || k.nodes+len(t.spare) != len(t.nodes) {
+		return fmt.Errorf("%d of %d classes in the tree, %d of %d nodes, %d free", k.classes, classes, k.nodes, len(t.nodes), len(t.spare))
+	}
+	return nil
+}
+
+// treeCheck is a walk through a tree.
+type treeCheck struct {
+	*classTree
+	leaf, prev     int32 // the leaf to come next, and the one before
+	classes, nodes int
+}
+
+// check checks what is below node at, whose levels are to be in a range, and returns
+// the least of it.
+func (k *treeCheck) check(at int32, low, high uint64) (classKey, error) {
+	k.nodes++
+	n := &k.classTree.nodes[at]
+	if !n.inner {
+		return k.checkLeaf(at, low, high)
+	}
+	if n.size < 1 || n.parent == none && n.size < 2 {
+		return classKey{}, fmt.Errorf("node %d has %d children", at, n.size)
+	}
+	least := classKey{low, never, never}
+	for i := range n.size {
+		e := n.entries[i]
+		from, to := e.level, high
+		if i == 0 {
+			from = low
+		}
+		if i+1 < n.size {
+			to = n.entries[i+1].level
+		}
+		if c := &k.classTree.nodes[e.child]; c.parent != at || c.index != i || from < low || to < from || to > high {
+			return classKey{}, fmt.Errorf("node %d is not in order at child %d", at, i)
+		}
+		got, err := k.check(e.child, from, to)
+		if err != nil {
+			return classKey{}, err
+		}
+		if got.after != e.after || got.turn != e.turn {
+			return classKey{}, fmt.Errorf("node %d does not know the least of child %d", at, i)
+		}
+		least.after, least.turn = min(least.after, e.after), min(least.turn, e.turn)
+	}
+	return least, nil
+}
+
+func (k *treeCheck) checkLeaf(at int32, low, high uint64) (classKey, error) {
+	n := &k.classTree.nodes[at]
+	if at != k.leaf || n.prev != k.prev || n.low != low || n.high != high || n.size == 0 && n.parent != none {
+		return classKey{}, fmt.Errorf("leaf %d with %d classes is not in order", at, n.size)
+	}
+	k.prev, k.leaf = at, n.next
+	k.classes += int(n.size)
+	for i := range n.size {
+		e := n.entries[i]
+		if e.level < low || e.level > high || k.at[e.child] != (treePlace{at, i}) {
+			return classKey{}, fmt.Errorf("class %d is at a wrong place in leaf %d", e.child, at)
+		}
+	}
+	return classKey{low, n.leastAfter(), n.leastTurn()}, nil
+}
