@@ -77,7 +77,11 @@ func newSpecimen(t *testing.T) *specimen {
 	g.granted, g.line = g.line[0], g.line[1:]
 	g.atCap = g.granted.member
 	acquire(t, g.slow).Release() // which leaves a free lease entry
-	g.due = g.slow.minShare.members[0]
+	for m := range g.slow.set.members {
+		if m.ramping() && m.endpoint.load.sum() == 0 && (g.due == nil || m.endpoint.number < g.due.endpoint.number) {
+			g.due = m
+		}
+	}
 	return g
 }
 
@@ -138,7 +142,7 @@ var corruptions = map[string]struct {
 	"member that is new":      {func(g *specimen) { g.due.newcomer = true }, "still leaving or new"},
 	"lost member":             {func(g *specimen) { delete(g.slow.set.members, g.due) }, `endpoint set "slow" does not have`},
 	"lost place":              {func(g *specimen) { g.due.endpoint.places = nil }, "0 places for 1 members"},
-	"place of another":        {func(g *specimen) { g.due.endpoint.places[0].handle++ }, "is not at handle"},
+	"place of another":        {func(g *specimen) { g.due.endpoint.places[0].handle++ }, "has no place at handle"},
 	"handle":                  {func(g *specimen) { g.due.handle, g.busy.handle = g.busy.handle, g.due.handle }, "is not at handle"},
 	"ready set of no one":     {func(g *specimen) { g.slow.set.readySets = nil }, "is in the order of no ready set"},
 	"another member's handle": {func(g *specimen) { g.due.readySet.order.SetValue(g.due.handle, g.busy.choice()) }, "is not at handle"},
@@ -149,25 +153,19 @@ var corruptions = map[string]struct {
 		g.granted.member.endpoint.load.penalty = 2
 	}, "stands at"},
 
-	"no handle":             {func(g *specimen) { g.due.handle = order.None }, "eligible: true, full: false, at -1"},
-	"draining":              {func(g *specimen) { g.due.weight = 0 }, "eligible: false"},
-	"not ready":             {func(g *specimen) { g.due.readySet = nil }, "eligible: false"},
-	"another weight":        {func(g *specimen) { g.due.weight = 7 }, "stands in class"},
-	"full for nothing":      {func(g *specimen) { g.due.full = true }, "full: true"},
-	"not full":              {func(g *specimen) { g.atCap.full = false }, "1 of 1 in flight: eligible: true, full: false"},
-	"limit":                 {func(g *specimen) { g.atCap.limit = 2 }, "1 of 2 in flight: eligible: true, full: true"},
-	"limit below":           {func(g *specimen) { g.busy.limit = 1 }, "2 of 1 in flight: eligible: true, full: false"},
-	"not in the heap":       {func(g *specimen) { g.due.minShare.index = none }, "at -1 in the heap"},
-	"in the heap when busy": {func(g *specimen) { g.busy.minShare.index = 0 }, "at 0 in the heap"},
-	"again when full":       {func(g *specimen) { g.atCap.endpoint.roomBelow = 0 }, "again at"},
-	"again at the limit":    {func(g *specimen) { g.busy.limit, g.busy.endpoint.fullAt, g.busy.endpoint.roomBelow = 5, 9, 1 }, "again at 9 and below 1"},
-	"again when not empty":  {func(g *specimen) { g.due.endpoint.fullAt = 2 }, "again at 2 and below 0"},
-	"again when empty":      {func(g *specimen) { g.busy.endpoint.roomBelow = 0 }, "and below 0"},
-	"eligible ones":         {func(g *specimen) { g.slow.eligible++ }, "ready set with 7 eligible and 0 full has 6 and 0"},
-	"full ones":             {func(g *specimen) { g.full.full-- }, "ready set with 6 eligible and 5 full has 6 and 6"},
-	"order of dues":         {func(g *specimen) { g.due.minShare.due = 1 << 40 }, "wrong index 1 of the heap"},
-	"numbers of dues":       {func(g *specimen) { g.slow.minShare.members[2].minShare.index = 1 }, "wrong index 2 of the heap"},
-	"due elsewhere":         {func(g *specimen) { g.slow.minShare.members[0] = g.atCap }, "wrong index 0 of the heap"},
+	"no handle":           {func(g *specimen) { g.due.handle = order.None }, "eligible: true, full: false, at -1"},
+	"draining":            {func(g *specimen) { g.due.weight = 0 }, "eligible: false"},
+	"not ready":           {func(g *specimen) { g.due.readySet = nil }, "eligible: false"},
+	"another weight":      {func(g *specimen) { g.due.weight = 7 }, "stands in class"},
+	"full for nothing":    {func(g *specimen) { g.due.full = true }, "full: true"},
+	"not full":            {func(g *specimen) { g.atCap.full = false }, "1 of 1 in flight: eligible: true, full: false"},
+	"full, not suspended": {func(g *specimen) { g.atCap.suspended = order.None }, "suspended at -1"},
+	"suspended, not full": {func(g *specimen) { g.due.suspended = g.due.handle }, "suspended at"},
+	"limit":               {func(g *specimen) { g.atCap.limit = 2 }, "1 of 2 in flight: eligible: true, full: true"},
+	"limit below":         {func(g *specimen) { g.busy.limit = 1 }, "2 of 1 in flight: eligible: true, full: false"},
+	"again when full":     {func(g *specimen) { g.atCap.endpoint.roomBelow = 0 }, "again at"},
+	"again at the limit":  {func(g *specimen) { g.busy.limit, g.busy.endpoint.fullAt = 5, 9 }, "again at 9 and below 0"},
+	"full ones":           {func(g *specimen) { g.full.full-- }, "ready set with 5 full has 6"},
 
 	"penalized unknown":     {func(g *specimen) { delete(g.Ledger.penalized, g.penalized) }, "with penalty 2 is penalized: false"},
 	"penalized for nothing": {func(g *specimen) { g.Ledger.penalized[g.gone] = struct{}{} }, "with penalty 0 is penalized: true"},

@@ -15,9 +15,8 @@ type penalty struct {
 // addPenalty leaves the unit of an attempt that failed, and is not counted on n any
 // more, as a penalty until a point of time. It reports whether it did.
 //
-// It leaves none when, without it, n's score is the worst already, alone, in every
-// ready set that may choose n: a penalty puts an endpoint behind the busiest one,
-// never further.
+// It leaves none when n, without it, comes last already in every ready set that may
+// choose n: a penalty puts an endpoint behind the busiest one, never further.
 func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	if l.clock.read() >= until || n.isWorst() {
 		return false

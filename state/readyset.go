@@ -13,11 +13,9 @@ type ReadySet struct {
 	ledger   *Ledger
 	priority uint32
 
-	order    order.Order[choice]
-	picks    uint64 // ever
-	minShare minShareHeap
-	eligible int // members of a weight above 0
-	full     int // of those, the ones at their caps
+	order order.Order[choice] // of the members of a weight above 0
+	picks uint64              // ever
+	full  int                 // members at their caps
 }
 
 // NewReadySet adds an empty ready set to the endpoint set. The priority level is
@@ -47,8 +45,8 @@ func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	}
 	m.value = value
 	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
-		if m.handle != order.None {
-			v.order.SetValue(m.handle, m.choice())
+		if h := m.anyHandle(); h != order.None {
+			v.order.SetValue(h, m.choice())
 		}
 		return
 	}

@@ -90,9 +90,6 @@ func (m *Member) updateSlowStart(now time.Duration) {
 	} else if was < 1 {
 		delete(l.ramping, m)
 	}
-	if m.eligibleIn != nil && s.factor != was {
-		m.eligibleIn.minShare.stale = true
-	}
 }
 
 // advanceSlowStarts lets the factors rise that are to.

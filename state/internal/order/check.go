@@ -58,7 +58,7 @@ func (o *Order[V]) checkHandles(want func(V) Standing) error {
 		}
 	}
 	for _, c := range o.byWeight {
-		if n := o.classes[c].members; n != members[c] {
+		if n := int(o.classes[c].members); n != members[c] {
 			return fmt.Errorf("class %v has %d members, %d are of it", o.classes[c].weight, n, members[c])
 		}
 	}
@@ -197,7 +197,7 @@ func (o *Order[V]) checkClass(c int32) (values, buckets int, _ error) {
 	if onLevel != [maxLevels]int{} {
 		errs = append(errs, fmt.Errorf("class %v: more or fewer buckets on the levels than have them: %v", cl.weight, onLevel))
 	}
-	if values != cl.size || cl.members == 0 {
+	if values != int(cl.size) || cl.members == 0 {
 		errs = append(errs, fmt.Errorf("class %v: size %d with %d values", cl.weight, cl.size, values))
 	}
 	return values, buckets, errors.Join(errs...)

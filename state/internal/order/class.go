@@ -10,11 +10,11 @@ import (
 // or not.
 type weightClass struct {
 	weight  float64
-	members int     // values; 0 when the class is not in use
-	takers  int     // of those, the ones that take turns: all but the suspended ones
-	size    int     // of those, the ones in buckets: all but what is excluded now
 	turn    float64 // virtual time of its next turn
 	step    float64 // between two turns: 1 / (takers × weight)
+	members int32   // values; 0 when the class is not in use
+	takers  int32   // of those, the ones that take turns: all but the suspended ones
+	size    int32   // of those, the ones in buckets: all but what is excluded now
 	lowest  int32   // the bucket of the lowest load
 	levels  []int32 // the first bucket on each level of the skip list
 }
@@ -143,7 +143,7 @@ func (o *Order[V]) key(c int32) classKey {
 	cl := &o.classes[c]
 	b := &o.buckets[cl.lowest]
 	size, span := float64(cl.size), cl.span()
-	load := float64(b.load)*size + float64(cl.size-int(b.size))
+	load := float64(b.load)*size + float64(cl.size-b.size)
 	return keyOf(load/span, (load+1)/span, cl.turn)
 }
 

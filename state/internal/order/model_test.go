@@ -162,12 +162,17 @@ func (m *model) append(weight float64, load int64) {
 	m.resized(i.class, 1)
 }
 
-// insert takes over where chance has put the value.
 func (m *model) insert(weight float64, load int64) {
 	i := &item{weight: weight, load: load}
 	equals := m.bucket(m.near(weight), load)
 	i.handle = m.order.Insert(weight, load, i)
 	m.joined(i)
+	m.placed(i, equals)
+	m.resized(i.class, 1)
+}
+
+// placed takes over where among its equals chance has put the value.
+func (m *model) placed(i *item, equals []*item) {
 	m.clock++
 	s := m.order.slots[i.handle]
 	i.since = s.stamp
@@ -184,7 +189,6 @@ func (m *model) insert(weight float64, load int64) {
 		require.Equal(m, before.since, i.since)
 		m.items = slices.Insert(m.items, slices.Index(m.items, before), i)
 	}
-	m.resized(i.class, 1)
 }
 
 func (m *model) remove(i *item) {
@@ -218,12 +222,27 @@ func (m *model) setLoad(i *item, load int64) {
 	m.requeue(i)
 }
 
-func (m *model) setWeight(i *item, weight float64) {
+func (m *model) setWeight(i *item, weight float64, renew bool) {
 	was, wait := i.class, max(0, m.turns[i.class]-m.now)*i.class
 	alone := len(m.those(was, func(*item) bool { return true })) == 1
-	m.order.SetWeight(i.handle, weight)
+	if renew {
+		m.order.Renew(i.handle, weight)
+	} else {
+		m.order.SetWeight(i.handle, weight)
+	}
 	i.weight = weight
+	place := func() {
+		if renew && !i.suspended {
+			m.placed(i, m.bucket(i.class, i.load))
+		} else {
+			m.putBack(i)
+		}
+	}
 	if !alone && m.near(weight) == was {
+		if renew {
+			m.drop(i)
+			place()
+		}
 		return
 	}
 	now, drawn := m.now, m.drawn
@@ -242,7 +261,7 @@ func (m *model) setWeight(i *item, weight float64) {
 	default:
 		m.joined(i)
 	}
-	m.putBack(i)
+	place()
 	if !i.suspended && there {
 		m.resized(i.class, 1)
 	}
@@ -363,7 +382,9 @@ var weights = []float64{1, 2, 3, 5, 0.1, 1 << 30, 1<<30 + 1<<14, 1<<30 + 1<<15, 
 
 // run plays a script: four bytes are one step.
 func (m *model) run(script []byte) {
+	step := 0
 	for ; len(script) >= 4; script = script[4:] {
+		step++
 		op, arg, weight := script[0], int(script[1]), weights[int(script[2])%len(weights)]
 		load := int64(script[3] % 8)
 		if script[3] >= 192 {
@@ -386,7 +407,7 @@ func (m *model) run(script []byte) {
 			i := pick()
 			m.setLoad(i, max(i.load-1, 0))
 		case 7:
-			m.setWeight(pick(), weight)
+			m.setWeight(pick(), weight, step%2 == 0)
 		case 8:
 			m.choose(false, pick())
 		case 9:

@@ -156,22 +156,50 @@ func (o *Order[V]) Resume(h Handle, load int64) {
 // takes along how much of the way to its turn is left.
 func (o *Order[V]) SetWeight(h Handle, weight float64) {
 	s := &o.slots[h]
-	was := &o.classes[s.class]
-	alone, wait := was.members == 1, max(0, was.turn-o.turns.now)*was.weight
-	if !alone && o.nearClass(weight) == s.class {
+	if o.classes[s.class].members > 1 && o.nearClass(weight) == s.class {
 		return
 	}
-	placed, load, stamp := s.bucket != none, int64(0), s.stamp
+	load, stamp := o.changeClass(h, weight)
+	if load >= 0 {
+		o.insertByStamp(h, o.bucketFor(s.class, load), stamp)
+		o.update(s.class)
+	}
+}
+
+// Renew is SetWeight for one that is as new: it takes a random place among its equals.
+func (o *Order[V]) Renew(h Handle, weight float64) {
+	s := &o.slots[h]
+	if o.classes[s.class].members > 1 && o.nearClass(weight) == s.class {
+		if s.bucket != none {
+			load := o.buckets[s.bucket].load
+			o.detach(h)
+			o.insertRandom(h, o.bucketFor(s.class, load))
+			o.update(s.class)
+		}
+		return
+	}
+	load, _ := o.changeClass(h, weight)
+	if load >= 0 {
+		o.insertRandom(h, o.bucketFor(s.class, load))
+		o.update(s.class)
+	}
+}
+
+// changeClass takes h out of its bucket and makes it a member of the class for another
+// weight. It returns the load, below 0 when h is suspended, and the stamp that h had.
+func (o *Order[V]) changeClass(h Handle, weight float64) (load int64, stamp uint64) {
+	s := &o.slots[h]
+	was := &o.classes[s.class]
+	alone, wait, from := was.members == 1, max(0, was.turn-o.turns.now)*was.weight, o.turns
+	placed := s.bucket != none
+	load, stamp = -1, s.stamp
 	if placed {
 		load = o.buckets[s.bucket].load
 		o.detach(h)
 		o.resize(s.class, -1)
 	}
-	now := o.turns
 	o.delist(h)
-	if len(o.byWeight) == 0 {
-		o.turns = now // it is not a new order
-	}
+	o.turns.now, o.turns.drawn = from.now, from.drawn // an order that is empty now is no new one
 	c := o.enlist(h, weight)
 	if placed {
 		o.resize(c, 1)
@@ -179,10 +207,7 @@ func (o *Order[V]) SetWeight(h Handle, weight float64) {
 	if cl := &o.classes[c]; alone && cl.members == 1 {
 		cl.turn = o.turns.now + wait/cl.weight
 	}
-	if placed {
-		o.insertByStamp(h, o.bucketFor(c, load), stamp)
-		o.update(c)
-	}
+	return load, stamp
 }
 
 // insertByStamp puts h into bucket b behind all that have waited as long.
@@ -316,10 +341,10 @@ func (o *Order[V]) detach(h Handle) {
 }
 
 // count counts a value that comes to a bucket of class c, by 1, or goes, by −1.
-func (o *Order[V]) count(c int32, by int, load int64) {
+func (o *Order[V]) count(c, by int32, load int64) {
 	cl := &o.classes[c]
 	cl.size += by
-	o.placed += by
+	o.placed += int(by)
 	o.turns.load += load
 	o.turns.weight.add(float64(by) * cl.weight)
 	if o.placed == 0 {

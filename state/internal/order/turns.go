@@ -97,7 +97,7 @@ func (o *Order[V]) rebase(at float64) float64 {
 // resize tells class c that by more of its values, or fewer, take turns: its turn comes
 // earlier or later in proportion. One of which all are back has not waited for longer
 // than a step.
-func (o *Order[V]) resize(c int32, by int) {
+func (o *Order[V]) resize(c, by int32) {
 	cl := &o.classes[c]
 	was := cl.takers
 	cl.takers += by
