@@ -152,11 +152,12 @@ func (o *Order[V]) checkTree() error {
 		}
 		held++
 		p := o.tree.at[c]
-		got, key := o.tree.nodes[p.leaf].entries[p.index], o.key(c)
+		leaf, key := &o.tree.nodes[p.leaf], o.key(c)
+		got := leaf.key(p.index)
 		if o.stale == c {
 			key.turn = got.turn // it is to be taken up
 		}
-		if got != (treeEntry{key, c}) {
+		if got != key || leaf.child[p.index] != c {
 			return fmt.Errorf("class %v stands by %v, not %v", cl.weight, got, key)
 		}
 	}

@@ -80,7 +80,7 @@ var corruptions = map[string]struct {
 	"time":               {func(b *body) { b.turns.now = -1 }, "the time is"},
 	"values":             {func(b *body) { b.placed++ }, "are counted"},
 	"lost from the tree": {func(b *body) { b.tree.remove(0) }, "is in the tree: false"},
-	"level in the tree":  {func(b *body) { b.tree.nodes[0].entries[0].level++ }, "stands by"},
+	"level in the tree":  {func(b *body) { b.tree.nodes[0].level[0]++ }, "stands by"},
 	"turn in the tree":   {func(b *body) { b.classes[1].turn++ }, "stands by"},
 }
 

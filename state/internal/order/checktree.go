@@ -9,7 +9,7 @@ import (
 func (t *classTree) check(classes int) error {
 	at := t.root
 	for t.nodes[at].inner {
-		at = t.nodes[at].entries[0].child
+		at = t.nodes[at].child[0]
 	}
 	k := &treeCheck{classTree: t, leaf: at, prev: none}
 	if t.nodes[t.root].parent != none {
@@ -42,29 +42,26 @@ func (k *treeCheck) check(at int32, low, high uint64) (classKey, error) {
 	if n.size < 1 || n.parent == none && n.size < 2 {
 		return classKey{}, fmt.Errorf("node %d has %d children", at, n.size)
 	}
-	least := classKey{low, never, never}
 	for i := range n.size {
-		e := n.entries[i]
-		from, to := e.level, high
+		from, to := n.level[i], high
 		if i == 0 {
 			from = low
 		}
 		if i+1 < n.size {
-			to = n.entries[i+1].level
+			to = n.level[i+1]
 		}
-		if c := &k.classTree.nodes[e.child]; c.parent != at || c.index != i || from < low || to < from || to > high {
+		if c := &k.classTree.nodes[n.child[i]]; c.parent != at || c.index != i || from < low || to < from || to > high {
 			return classKey{}, fmt.Errorf("node %d is not in order at child %d", at, i)
 		}
-		got, err := k.check(e.child, from, to)
+		got, err := k.check(n.child[i], from, to)
 		if err != nil {
 			return classKey{}, err
 		}
-		if got.after != e.after || got.turn != e.turn {
+		if got.after != n.after[i] || got.turn != n.turn[i] {
 			return classKey{}, fmt.Errorf("node %d does not know the least of child %d", at, i)
 		}
-		least.after, least.turn = min(least.after, e.after), min(least.turn, e.turn)
 	}
-	return least, nil
+	return n.least(low), nil
 }
 
 func (k *treeCheck) checkLeaf(at int32, low, high uint64) (classKey, error) {
@@ -75,10 +72,9 @@ func (k *treeCheck) checkLeaf(at int32, low, high uint64) (classKey, error) {
 	k.prev, k.leaf = at, n.next
 	k.classes += int(n.size)
 	for i := range n.size {
-		e := n.entries[i]
-		if e.level < low || e.level > high || k.at[e.child] != (treePlace{at, i}) {
-			return classKey{}, fmt.Errorf("class %d is at a wrong place in leaf %d", e.child, at)
+		if n.level[i] < low || n.level[i] > high || k.at[n.child[i]] != (treePlace{at, i}) {
+			return classKey{}, fmt.Errorf("class %d is at a wrong place in leaf %d", n.child[i], at)
 		}
 	}
-	return classKey{low, n.leastAfter(), n.leastTurn()}, nil
+	return n.least(low), nil
 }

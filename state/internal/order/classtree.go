@@ -1,10 +1,6 @@
 package order
 
-import (
-	"cmp"
-	"math"
-	"slices"
-)
+import "math"
 
 // fanout is how many entries a node of a classTree has room for. Up to as many
 // classes need one node, which is then a plain table.
@@ -40,17 +36,16 @@ type classTree struct {
 // treePlace is where a class stands; the leaf is none when it does not.
 type treePlace struct{ leaf, index int32 }
 
-// treeEntry is a class of a leaf, or a node below an inner one. There the level is
-// one that no class of the child is below, and no class of the child before is above;
-// nobody looks at the first one's. The entries of an inner node are in ascending order
-// of it.
-type treeEntry struct {
-	classKey
-	child int32
-}
-
+// treeNode has an array for each part of its entries: what is searched lies close
+// together. An entry is a class of a leaf, or a node below an inner one. There the
+// level is one that no class of the child is below, and no class of the child before
+// is above; nobody looks at the first one's. The entries of an inner node are in
+// ascending order of it.
 type treeNode struct {
-	entries    [fanout]treeEntry
+	level      [fanout]uint64
+	turn       [fanout]uint64
+	after      [fanout]uint64
+	child      [fanout]int32
 	size       int32
 	parent     int32 // none at the root
 	index      int32 // in the parent
@@ -72,12 +67,8 @@ func (t *classTree) has(c int32) bool { return int(c) < len(t.at) && t.at[c].lea
 
 // leastAfter returns the least after of all classes, never without one.
 func (t *classTree) leastAfter() uint64 {
-	least := uint64(never)
 	r := &t.nodes[t.root]
-	for i := range r.entries[:r.size] {
-		least = min(least, r.entries[i].after)
-	}
-	return least
+	return least(r.after[:r.size])
 }
 
 // next returns the class with the least turn of those whose level is below limit,
@@ -87,24 +78,21 @@ func (t *classTree) next(limit uint64) int32 {
 	n := &t.nodes[t.root]
 	for n.inner {
 		below := int32(1)
-		for below < n.size && n.entries[below].level < limit {
+		for below < n.size && n.level[below] < limit {
 			below++
 		}
 		// All that is below the entries but the last is below limit.
-		had := turn
-		for i := range n.entries[:below-1] {
-			turn = min(turn, n.entries[i].turn)
-		}
-		if turn < had {
+		if at := least(n.turn[:below-1]); at < turn {
+			turn = at
 			best = n.childWith(turn)
 		}
-		n = &t.nodes[n.entries[below-1].child]
+		n = &t.nodes[n.child[below-1]]
 	}
 	had := turn
-	for i := range n.entries[:n.size] {
-		e := &n.entries[i]
-		at := e.turn
-		if e.level >= limit {
+	turns := n.turn[:n.size]
+	for i, level := range n.level[:len(turns)] {
+		at := turns[i]
+		if level >= limit {
 			at = never
 		}
 		turn = min(turn, at)
@@ -112,21 +100,20 @@ func (t *classTree) next(limit uint64) int32 {
 	if turn == had {
 		return t.follow(best, turn)
 	}
-	for i := range n.entries[:n.size] {
-		if e := &n.entries[i]; e.turn == turn && e.level < limit {
-			return e.child
-		}
+	i := 0
+	for turns[i] != turn || n.level[i] >= limit {
+		i++
 	}
-	return none
+	return n.child[i]
 }
 
 // childWith returns the first child with the turn.
 func (n *treeNode) childWith(turn uint64) int32 {
 	i := 0
-	for n.entries[i].turn != turn {
+	for n.turn[i] != turn {
 		i++
 	}
-	return n.entries[i].child
+	return n.child[i]
 }
 
 // follow returns the class below node at that has the turn, which is the least there.
@@ -149,8 +136,8 @@ func (t *classTree) set(c int32, k classKey) {
 	if p := t.at[c]; p.leaf != none {
 		n := &t.nodes[p.leaf]
 		if n.low <= k.level && k.level <= n.high {
-			old := n.entries[p.index].classKey
-			n.entries[p.index].classKey = k
+			old := n.key(p.index)
+			n.put(p.index, c, k)
 			t.changed(n, old, k)
 			return
 		}
@@ -164,7 +151,7 @@ func (t *classTree) set(c int32, k classKey) {
 		}
 	}
 	n := &t.nodes[at]
-	n.entries[n.size] = treeEntry{k, c}
+	n.put(n.size, c, k)
 	t.at[c] = treePlace{at, n.size}
 	n.size++
 	t.changed(n, classKey{never, never, never}, k)
@@ -175,10 +162,10 @@ func (t *classTree) leafFor(level uint64) int32 {
 	at := t.root
 	for n := &t.nodes[at]; n.inner; n = &t.nodes[at] {
 		i := int32(1)
-		for i < n.size && n.entries[i].level <= level {
+		for i < n.size && n.level[i] <= level {
 			i++
 		}
-		at = n.entries[i-1].child
+		at = n.child[i-1]
 	}
 	return at
 }
@@ -188,11 +175,11 @@ func (t *classTree) remove(c int32) {
 	p := t.at[c]
 	t.at[c].leaf = none
 	n := &t.nodes[p.leaf]
-	old := n.entries[p.index].classKey
+	old := n.key(p.index)
 	n.size--
 	if last := n.size; p.index < last {
-		n.entries[p.index] = n.entries[last]
-		t.at[n.entries[last].child].index = p.index
+		n.put(p.index, n.child[last], n.key(last))
+		t.at[n.child[last]].index = p.index
 	}
 	if n.size == 0 && n.parent != none {
 		t.free(p.leaf)
@@ -206,39 +193,46 @@ func (t *classTree) remove(c int32) {
 func (t *classTree) changed(n *treeNode, old, k classKey) {
 	for n.parent != none {
 		up := &t.nodes[n.parent]
-		e := &up.entries[n.index]
-		was := e.classKey
-		if k.after <= was.after {
-			e.after = k.after
-		} else if old.after == was.after {
-			e.after = n.leastAfter()
+		i := n.index
+		wasAfter, wasTurn := up.after[i], up.turn[i]
+		after, turn := wasAfter, wasTurn
+		if k.after <= after {
+			after = k.after
+		} else if old.after == after {
+			after = least(n.after[:n.size])
 		}
-		if k.turn <= was.turn {
-			e.turn = k.turn
-		} else if old.turn == was.turn {
-			e.turn = n.leastTurn()
+		if k.turn <= turn {
+			turn = k.turn
+		} else if old.turn == turn {
+			turn = least(n.turn[:n.size])
 		}
-		if e.classKey == was {
+		if after == wasAfter && turn == wasTurn {
 			return
 		}
-		old, k, n = was, e.classKey, up
+		up.after[i], up.turn[i] = after, turn
+		old.after, old.turn, k.after, k.turn = wasAfter, wasTurn, after, turn
+		n = up
 	}
 }
 
-func (n *treeNode) leastAfter() uint64 {
-	least := uint64(never)
-	for i := range n.entries[:n.size] {
-		least = min(least, n.entries[i].after)
+// least returns the least of some numbers, never without one.
+func least(of []uint64) uint64 {
+	m := uint64(never)
+	for _, v := range of {
+		m = min(m, v)
 	}
-	return least
+	return m
 }
 
-func (n *treeNode) leastTurn() uint64 {
-	least := uint64(never)
-	for i := range n.entries[:n.size] {
-		least = min(least, n.entries[i].turn)
-	}
-	return least
+func (n *treeNode) key(i int32) classKey { return classKey{n.level[i], n.after[i], n.turn[i]} }
+
+func (n *treeNode) put(i, child int32, k classKey) {
+	n.level[i], n.after[i], n.turn[i], n.child[i] = k.level, k.after, k.turn, child
+}
+
+// least returns what an entry above says of n.
+func (n *treeNode) least(level uint64) classKey {
+	return classKey{level, least(n.after[:n.size]), least(n.turn[:n.size])}
 }
 
 // split gives the upper half of the full node at to a new one, which it returns.
@@ -246,7 +240,7 @@ func (t *classTree) split(at int32) int32 {
 	if t.nodes[at].parent == none {
 		root := t.newNode()
 		t.nodes[root] = treeNode{inner: true, parent: none}
-		t.open(root, 0, treeEntry{child: at})
+		t.open(root, 0, at, classKey{})
 		t.root = root
 	}
 	if up := t.nodes[at].parent; t.nodes[up].size == fanout {
@@ -256,39 +250,56 @@ func (t *classTree) split(at int32) int32 {
 	n, o := &t.nodes[at], &t.nodes[other]
 	*o = treeNode{inner: n.inner, prev: none, next: none}
 	if !n.inner {
-		slices.SortFunc(n.entries[:], func(a, b treeEntry) int { return cmp.Compare(a.level, b.level) })
+		n.sort()
 	}
-	o.size = int32(copy(o.entries[:], n.entries[fanout/2:]))
+	for i := int32(fanout / 2); i < fanout; i++ {
+		o.put(o.size, n.child[i], n.key(i))
+		o.size++
+	}
 	n.size -= o.size
 	for _, half := range []int32{at, other} {
 		h := &t.nodes[half]
 		for i := range h.size {
-			if c := h.entries[i].child; h.inner {
+			if c := h.child[i]; h.inner {
 				t.nodes[c].parent, t.nodes[c].index = half, i
 			} else {
 				t.at[c] = treePlace{half, i}
 			}
 		}
 	}
-	least := o.entries[0].level
+	low := o.level[0]
 	if !n.inner {
-		o.low, o.high, n.high = least, n.high, least
+		o.low, o.high, n.high = low, n.high, low
 		o.prev, o.next, n.next = at, n.next, other
 		if o.next != none {
 			t.nodes[o.next].prev = other
 		}
 	}
-	e := &t.nodes[n.parent].entries[n.index]
-	e.after, e.turn = n.leastAfter(), n.leastTurn()
-	t.open(n.parent, n.index+1, treeEntry{classKey{least, o.leastAfter(), o.leastTurn()}, other})
+	up := &t.nodes[n.parent]
+	up.put(n.index, at, n.least(up.level[n.index]))
+	t.open(n.parent, n.index+1, other, o.least(low))
 	return other
 }
 
-// open puts an entry into the inner node at, as its i-th.
-func (t *classTree) open(at, i int32, e treeEntry) {
+// sort puts the entries of a leaf in ascending order of level.
+func (n *treeNode) sort() {
+	for i := int32(1); i < n.size; i++ {
+		c, k := n.child[i], n.key(i)
+		j := i
+		for ; j > 0 && n.level[j-1] > k.level; j-- {
+			n.put(j, n.child[j-1], n.key(j-1))
+		}
+		n.put(j, c, k)
+	}
+}
+
+// open puts a child into the inner node at, as its i-th.
+func (t *classTree) open(at, i, child int32, k classKey) {
 	n := &t.nodes[at]
-	copy(n.entries[i+1:n.size+1], n.entries[i:n.size])
-	n.entries[i] = e
+	for j := n.size; j > i; j-- {
+		n.put(j, n.child[j-1], n.key(j-1))
+	}
+	n.put(i, child, k)
 	n.size++
 	t.reindex(at, i)
 }
@@ -296,7 +307,7 @@ func (t *classTree) open(at, i int32, e treeEntry) {
 // reindex tells the children of the inner node at, from the i-th on, where they are.
 func (t *classTree) reindex(at, i int32) {
 	for n := &t.nodes[at]; i < n.size; i++ {
-		c := &t.nodes[n.entries[i].child]
+		c := &t.nodes[n.child[i]]
 		c.parent, c.index = at, i
 	}
 }
@@ -320,19 +331,21 @@ func (t *classTree) free(leaf int32) {
 	}
 	t.spare = append(t.spare, at)
 	up := &t.nodes[n.parent]
-	i, old := n.index, up.entries[n.index].classKey
+	i, old := n.index, up.key(n.index)
 	if i > 0 {
 		t.nodes[l.prev].high = l.high
 	} else {
-		t.nodes[l.next].low, up.entries[1].level = l.low, old.level
+		t.nodes[l.next].low, up.level[1] = l.low, old.level
 	}
-	copy(up.entries[i:], up.entries[i+1:up.size])
 	up.size--
+	for j := i; j < up.size; j++ {
+		up.put(j, up.child[j+1], up.key(j+1))
+	}
 	t.reindex(n.parent, i)
 	t.changed(up, old, classKey{never, never, never})
 	for r := &t.nodes[t.root]; r.inner && r.size == 1; r = &t.nodes[t.root] {
 		t.spare = append(t.spare, t.root)
-		t.root = r.entries[0].child
+		t.root = r.child[0]
 		t.nodes[t.root].parent = none
 	}
 }
