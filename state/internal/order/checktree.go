@@ -66,7 +66,7 @@ func (k *treeCheck) check(at int32, low, high uint64) (classKey, error) {
 
 func (k *treeCheck) checkLeaf(at int32, low, high uint64) (classKey, error) {
 	n := &k.classTree.nodes[at]
-	if at != k.leaf || n.prev != k.prev || n.low != low || n.high != high || n.size == 0 && n.parent != none {
+	if at != k.leaf || n.prev != k.prev || n.low != low || n.high != high {
 		return classKey{}, fmt.Errorf("leaf %d with %d classes is not in order", at, n.size)
 	}
 	k.prev, k.leaf = at, n.next

@@ -25,7 +25,7 @@ const never = math.MaxUint64
 // level is found in O(log k) of k classes: a B+ tree (R. Bayer and E. McCreight,
 // 1972) whose entries know the least of what is below them. Each leaf has a range of
 // levels and its classes in no order. A class that moves within a range stays where
-// it is. A node goes when it is empty, not before.
+// it is.
 type classTree struct {
 	nodes []treeNode
 	spare []int32 // nodes not in use
@@ -181,11 +181,8 @@ func (t *classTree) remove(c int32) {
 		n.put(p.index, n.child[last], n.key(last))
 		t.at[n.child[last]].index = p.index
 	}
-	if n.size == 0 && n.parent != none {
-		t.free(p.leaf)
-		return
-	}
 	t.changed(n, old, classKey{never, never, never})
+	t.thin(p.leaf)
 }
 
 // changed brings the entries above node n in line, in which an entry has become
@@ -257,16 +254,10 @@ func (t *classTree) split(at int32) int32 {
 		o.size++
 	}
 	n.size -= o.size
-	for _, half := range []int32{at, other} {
-		h := &t.nodes[half]
-		for i := range h.size {
-			if c := h.child[i]; h.inner {
-				t.nodes[c].parent, t.nodes[c].index = half, i
-			} else {
-				t.at[c] = treePlace{half, i}
-			}
-		}
+	if !n.inner {
+		t.reindex(at, 0)
 	}
+	t.reindex(other, 0)
 	low := o.level[0]
 	if !n.inner {
 		o.low, o.high, n.high = low, n.high, low
@@ -304,50 +295,70 @@ func (t *classTree) open(at, i, child int32, k classKey) {
 	t.reindex(at, i)
 }
 
-// reindex tells the children of the inner node at, from the i-th on, where they are.
+// reindex tells the entries of node at, from the i-th on, where they are.
 func (t *classTree) reindex(at, i int32) {
 	for n := &t.nodes[at]; i < n.size; i++ {
-		c := &t.nodes[n.child[i]]
-		c.parent, c.index = at, i
+		if c := n.child[i]; n.inner {
+			t.nodes[c].parent, t.nodes[c].index = at, i
+		} else {
+			t.at[c] = treePlace{at, i}
+		}
 	}
 }
 
-// free takes the empty leaf out, and the nodes above that have nothing else. Its range
-// goes to the leaf before, in the next node above that has more, or to the one after.
-func (t *classTree) free(leaf int32) {
-	l := &t.nodes[leaf]
-	if l.prev != none {
-		t.nodes[l.prev].next = l.next
-	}
-	if l.next != none {
-		t.nodes[l.next].prev = l.prev
-	}
-	n := l
-	at := leaf
-	for t.nodes[n.parent].size == 1 {
-		t.spare = append(t.spare, at)
+// thin merges node at with its sibling when it is nearly empty and there is room. A
+// node that has no sibling may be empty.
+func (t *classTree) thin(at int32) {
+	for t.nodes[at].parent != none {
+		n := &t.nodes[at]
+		up := &t.nodes[n.parent]
+		if n.size >= fanout/4 || up.size == 1 {
+			return
+		}
+		i := n.index
+		if i+1 == up.size {
+			i-- // the last one goes into the one before
+		}
+		if l, r := &t.nodes[up.child[i]], &t.nodes[up.child[i+1]]; n.size > 0 && l.size+r.size > fanout*3/4 {
+			return
+		}
 		at = n.parent
-		n = &t.nodes[at]
+		t.merge(at, i)
+		if at == t.root && up.size == 1 {
+			t.spare = append(t.spare, at)
+			t.root = up.child[0]
+			t.nodes[t.root].parent = none
+			return
+		}
 	}
-	t.spare = append(t.spare, at)
-	up := &t.nodes[n.parent]
-	i, old := n.index, up.key(n.index)
-	if i > 0 {
-		t.nodes[l.prev].high = l.high
+}
+
+// merge moves the entries of a child of node at to the child before, the i-th.
+func (t *classTree) merge(at, i int32) {
+	up := &t.nodes[at]
+	left, right := up.child[i], up.child[i+1]
+	l, r := &t.nodes[left], &t.nodes[right]
+	size := l.size
+	for j := range r.size {
+		l.put(l.size, r.child[j], r.key(j))
+		l.size++
+	}
+	if l.inner {
+		l.level[size] = up.level[i+1]
 	} else {
-		t.nodes[l.next].low, up.level[1] = l.low, old.level
+		l.high, l.next = r.high, r.next
+		if l.next != none {
+			t.nodes[l.next].prev = left
+		}
 	}
+	t.reindex(left, size)
+	up.put(i, left, l.least(up.level[i]))
 	up.size--
-	for j := i; j < up.size; j++ {
+	for j := i + 1; j < up.size; j++ {
 		up.put(j, up.child[j+1], up.key(j+1))
 	}
-	t.reindex(n.parent, i)
-	t.changed(up, old, classKey{never, never, never})
-	for r := &t.nodes[t.root]; r.inner && r.size == 1; r = &t.nodes[t.root] {
-		t.spare = append(t.spare, t.root)
-		t.root = r.child[0]
-		t.nodes[t.root].parent = none
-	}
+	t.reindex(at, i+1)
+	t.spare = append(t.spare, right)
 }
 
 func (t *classTree) newNode() int32 {
