@@ -44,10 +44,10 @@ func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 		return
 	}
 	m.value = value
+	if m.eligibleIn == v {
+		v.order.SetValue(m.anyHandle(), m.choice())
+	}
 	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
-		if h := m.anyHandle(); h != order.None {
-			v.order.SetValue(h, m.choice())
-		}
 		return
 	}
 	m.readySet, m.weight, m.newcomer = v, weight, true

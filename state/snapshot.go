@@ -36,7 +36,8 @@ type MemberSnapshot struct {
 	Ready           bool    `json:"ready"`              // it is in a ready set, and what follows is the ready set's
 	Priority        uint32  `json:"priority"`           // 0 is the highest
 	Weight          uint32  `json:"weight"`             // 0 while ready: draining
-	Score           float64 `json:"score"`              // (in_flight + penalty + phase) / (weight × share); 0 unless it may be chosen
+	EffectiveWeight float64 `json:"effectiveWeight"`    // weight × slowStartFactor, or one next to nothing away
+	Score           float64 `json:"score"`              // (in_flight + penalty + phase) / effectiveWeight; 0 unless it may be chosen
 	Next            bool    `json:"next,omitempty"`     // the next pick of the ready set is its
 	Draining        bool    `json:"draining,omitempty"` // ready, and not chosen
 	MaxInFlight     int64   `json:"maxInFlight"`        // 0: no cap
@@ -114,6 +115,9 @@ func (m *Member) snapshot() MemberSnapshot {
 	}
 	s.Ready, s.Priority, s.Weight = true, m.readySet.priority, m.weight
 	s.Draining, s.Full = m.weight == 0, m.full
+	if h := m.anyHandle(); h != order.None {
+		s.EffectiveWeight = m.readySet.order.ClassWeight(h)
+	}
 	if m.handle != order.None {
 		s.Score = m.readySet.order.Score(m.handle)
 		s.Next = m.readySet.order.First() == m.handle

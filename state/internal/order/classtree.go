@@ -4,7 +4,7 @@ import "math"
 
 // fanout is how many entries a node of a classTree has room for. Up to as many
 // classes need one node, which is then a plain table.
-const fanout = 32
+const fanout = 48
 
 // classKey is what the choice among classes looks at. The numbers are not below 0,
 // so their bits compare as they do, which is faster.
