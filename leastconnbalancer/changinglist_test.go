@@ -98,15 +98,15 @@ func (w *walk) begin() {
 	s, err := w.channel.Open(w.ctx)
 	require.NoError(w, err)
 	require.NotZero(w, w.weights[s.Node()], "%s is not listed or drains", s.Node())
+	w.open[s.Node()]++
+	open, weights := 0.0, 0.0
 	for name, weight := range w.weights {
 		if weight > 0 {
-			require.LessOrEqual(w, w.score(s.Node()), w.score(name), "%s before %s, with %v open and weights %v", s.Node(), name, w.open, w.weights)
+			open += float64(w.open[name])
+			weights += float64(weight)
 		}
 	}
-	w.open[s.Node()]++
+	share := open * float64(w.weights[s.Node()]) / weights
+	require.Less(w, float64(w.open[s.Node()]), share+1, "%s, with %v open and weights %v", s.Node(), w.open, w.weights)
 	w.streams = append(w.streams, s)
-}
-
-func (w *walk) score(node string) float64 {
-	return float64(w.open[node]+1) / float64(w.weights[node])
 }

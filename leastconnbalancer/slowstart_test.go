@@ -186,8 +186,8 @@ func TestNewcomerIsNotStarved(t *testing.T) {
 	c.update(ns...)
 	c.shares(ns, 1, 1, 1, 0.1)
 	calls := c.calls(200)
-	for i := 0; i < len(calls); i += 40 { // 4 nodes by a tenth
-		require.Equal(t, 1, tally(calls[i : i+40])["d"], "calls: %v", calls)
+	for i := 0; i < len(calls); i += 40 { // weights of 1, 1, 1 and 0.1: at least each 32nd
+		require.GreaterOrEqual(t, tally(calls[i : i+40])["d"], 1, "calls: %v", calls)
 	}
 }
 

@@ -43,7 +43,7 @@ func (l *live) frame(services []state.Snapshot) string {
 		}
 		rows -= len(shown)
 		fmt.Fprintf(&w, "\n%s  %d in flight, %d waiting, spread %.3g\n\n", printable(s.ResourceKey), s.InFlight, s.Waiting, s.Imbalance)
-		l.table(&w, shown, lowest(s.Endpoints))
+		l.table(&w, shown, highest(s.Endpoints))
 		if more := len(s.Endpoints) - len(shown); more > 0 {
 			fmt.Fprintf(&w, "… and %d more that are less busy\n", more)
 		}
@@ -55,7 +55,7 @@ func (l *live) frame(services []state.Snapshot) string {
 	return w.String()
 }
 
-func (l *live) table(w io.Writer, nodes []state.EndpointSnapshot, next state.MemberSnapshot) {
+func (l *live) table(w io.Writer, nodes []state.EndpointSnapshot, priority uint32) {
 	most := 1.0
 	for _, n := range nodes {
 		most = max(most, level(n.InFlight+n.Penalty, n))
@@ -72,7 +72,7 @@ func (l *live) table(w io.Writer, nodes []state.EndpointSnapshot, next state.Mem
 			weight = strconv.FormatUint(uint64(m.Weight), 10)
 			if m.Score > 0 {
 				score = fmt.Sprintf("%.4g", m.Score)
-				if m.Score == next.Score && m.Priority == next.Priority {
+				if m.Next && m.Priority == priority {
 					score = "▸" + score
 				}
 			}
@@ -98,15 +98,15 @@ func (l *live) name(n state.EndpointSnapshot) string {
 	return noName
 }
 
-// lowest returns the first member that may be chosen next: of the lowest score in the highest priority level.
-func lowest(nodes []state.EndpointSnapshot) (next state.MemberSnapshot) {
+// highest returns the highest priority level that has a member which may be chosen.
+func highest(nodes []state.EndpointSnapshot) uint32 {
+	priority := uint32(math.MaxUint32)
 	for _, n := range nodes {
-		m, ok := n.Eligible()
-		if ok && m.Score > 0 && (next.Score == 0 || cmp.Or(cmp.Compare(m.Priority, next.Priority), cmp.Compare(m.Score, next.Score)) < 0) {
-			next = m
+		if m, ok := n.Eligible(); ok && m.Score > 0 {
+			priority = min(priority, m.Priority)
 		}
 	}
-	return next
+	return priority
 }
 
 // level returns a load of n over its weight.

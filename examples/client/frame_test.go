@@ -88,9 +88,11 @@ func TestFrame(t *testing.T) {
 	full := member(1, 0)
 	full.Full, full.Score = true, 0
 	lower := member(1, 0)
-	lower.Priority = 1
+	lower.Priority, lower.Next = 1, true
+	next := member(2, 5)
+	next.Next = true
 	frame := frameOf(
-		state.EndpointSnapshot{Addresses: []string{"g:1", "h:1"}, State: state.EndpointReady, InFlight: 5, Members: []state.MemberSnapshot{member(2, 5)}},
+		state.EndpointSnapshot{Addresses: []string{"g:1", "h:1"}, State: state.EndpointReady, InFlight: 5, Members: []state.MemberSnapshot{next}},
 		state.EndpointSnapshot{Addresses: []string{"i:1"}, State: state.EndpointReady, InFlight: 2, Penalty: 1, Members: []state.MemberSnapshot{member(1, 3)}},
 		state.EndpointSnapshot{Addresses: []string{"j:1"}, State: state.EndpointDraining, InFlight: 60, Members: []state.MemberSnapshot{member(0, 0)}},
 		state.EndpointSnapshot{Addresses: []string{"k:1"}, State: state.EndpointReady, Members: []state.MemberSnapshot{full}},
@@ -102,7 +104,7 @@ func TestFrame(t *testing.T) {
 	require.Contains(t, frame, `"key\x1b[2J"  0 in flight`)
 	require.Contains(t, frame, "an event")
 	rows := table(t, frame)
-	require.Equal(t, load{"one", "g:1", "ready", "2", "▸3", "▌", 5, 0}, rows["g:1"], "the lowest score, and of the highest level")
+	require.Equal(t, load{"one", "g:1", "ready", "2", "▸3", "▌", 5, 0}, rows["g:1"], "the next of the highest level")
 	require.Equal(t, load{noName, "i:1", "ready", "1", "4", "▍░", 2, 0}, rows["i:1"])
 	require.Equal(t, load{noName, "j:1", "draining", "-", "-", strings.Repeat("█", barWidth), 60, 0}, rows["j:1"])
 	require.Equal(t, load{noName, "k:1", "ready", "1", "-", "", 0, 0}, rows["k:1"])

@@ -29,7 +29,7 @@ says, and prints where each one went and how many every server holds: edit the f
 take the next ones. An attempt that takes longer delays the next session.
 
 With -watch it draws the load instead, as a table that changes in place: each endpoint with what is in flight, what it was
-picked for, and its score; the lowest is next. With -http it also serves the policy's debug page at /, with ?format=text and
+picked for, and its score; ▸ marks the next. With -http it also serves the policy's debug page at /, with ?format=text and
 ?format=json, and its metrics for Prometheus at /metrics; whoever reaches that address can read them. Both work without
 -target, too, over three servers in this process, of which the third joins after 12 sessions; once 30 sessions are open each
 new one ends the oldest, and from time to time one of the servers leaves the list and returns.
