@@ -25,14 +25,16 @@
 //  1. The in-flight counts of a ledger add up to its live leases. No count is
 //     ever negative.
 //  2. A count changes only where a lease begins or ends.
-//  3. Acquire returns a member of its ready set whose score
-//     (in_flight + penalty + 1) / (weight × share) no eligible member of the ready set
-//     beats, under one lock with the count. Among equals the one that waits
-//     longest is chosen, so serial calls over idle equal endpoints visit each once per
-//     round; where a newcomer stands among its equals is random, so that a fleet
-//     of clients does not move in step. A member that starts slowly and is empty
-//     is chosen, whatever its score, when n ÷ share picks have gone by, rounded
-//     up, with n members.
+//  3. Acquire chooses and counts under one lock. Of members of one weight it chooses
+//     one with the least load, and of equals the one that waits longest, so serial
+//     calls over idle equal endpoints visit each once per round; where a newcomer
+//     stands among its equals is random, so that a fleet of clients does not move in
+//     step. Among weights counts decide first: right after its choice a member is
+//     less than one above its weighted share of the ready set's load. What they leave
+//     undecided goes by turns in proportion to weight × share; where a weight's turn
+//     is at first is random. An empty member is chosen at least once in
+//     ⌈W ÷ (weight × share)⌉ + k − 1 picks, with k weights whose sum over the
+//     members is W.
 //  4. An endpoint without members and leases is not in the ledger.
 //  5. Acquire, Release, Set and Remove cost O(log n) in the members of a ready set,
 //     times the ready sets that share the endpoint; with equal weights Acquire and
