@@ -157,6 +157,8 @@ func TestIsWorst(t *testing.T) {
 		{4, 1, 11, 2, false}, // 11/4 and 3/1
 		{4, 1, 12, 2, true},
 		{1, 4, 2, 11, false}, // 2/1 and 12/4
+		{1, 4, 2, 8, false},  // 2/1 and 9/4, though 3/1 is above that
+		{1, 4, 2, 7, true},
 		{1, 4, 3, 11, true},
 	} {
 		var o Order[int]

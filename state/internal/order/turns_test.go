@@ -371,3 +371,18 @@ func TestTreeIsFlat(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(p.tree.nodes)-len(p.tree.spare), 10000/(fanout/4)*2)
 }
+
+// The sum of the weights does not drift, however unlike those are that come and go.
+func TestSumOfWeightsDoesNotDrift(t *testing.T) {
+	p := newPool(1e-6, 3e-6)
+	for range 1000 {
+		var hs []Handle
+		for range 4 {
+			hs = append(hs, p.Append(float64(1<<31)*(1+rand.Float64()), 0, 9))
+		}
+		for _, h := range hs {
+			p.Remove(h)
+		}
+	}
+	require.InEpsilon(t, 4e-6, p.turns.weight.value(), 1e-12)
+}
