@@ -1,16 +1,21 @@
 package integration
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/stats/opentelemetry"
 
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
@@ -18,8 +23,7 @@ import (
 func TestMetricsAsExported(t *testing.T) {
 	m := newTelemetry(t, endpointLabel)
 	ns := startNodes(t, "a")
-	c := m.dial(leastconntest.ChannelConfig{Target: "exported"}, ns...)
-	waitReady(t, c, ns...)
+	m.dialReady("exported", ns...)
 	var lines []string
 	for _, s := range m.scrape() {
 		lines = append(lines, strings.Replace(s.String(), ns[0].Addr(), "ADDRESS", 1)+"\n")
@@ -33,22 +37,20 @@ func TestMetricsAsExported(t *testing.T) {
 func TestMetricsAreOffByDefault(t *testing.T) {
 	m := telemetryOf(t, opentelemetry.DefaultMetrics(), endpointLabel)
 	ns := startNodes(t, "a")
-	c := m.dial(leastconntest.ChannelConfig{}, ns...)
-	waitReady(t, c, ns...)
-	hold(t, c, 3)
+	e := m.dialReady("", ns...)
+	e.hold(3, map[string]int{"a": 3})
 	require.Empty(t, m.scrape())
 }
 
-func TestD89ScrapeIsWhatTheServersHandle(t *testing.T) {
+func TestScrapeIsWhatTheServersHandle(t *testing.T) {
 	m := newTelemetry(t, endpointLabel)
 	ns := startNodes(t, "a", "b", "c")
-	c := m.dial(leastconntest.ChannelConfig{}, ns...)
-	waitReady(t, c, ns...)
+	e := m.dialReady("", ns...)
 	var held []*leastconntest.Stream
 	picks := 0
 	for range 20 {
 		opened := 1 + rand.IntN(9)
-		more, err := c.OpenN(t.Context(), opened)
+		more, err := e.channel.OpenN(t.Context(), opened)
 		require.NoError(t, err)
 		held, picks = append(held, more...), picks+opened
 		rand.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
@@ -56,19 +58,18 @@ func TestD89ScrapeIsWhatTheServersHandle(t *testing.T) {
 		require.NoError(t, leastconntest.EndAll(held[:ended]))
 		held = held[ended:]
 		require.Equal(t, handled(ns...), m.inFlight())
-		require.Equal(t, map[string]float64{c.Conn().CanonicalTarget(): float64(picks)}, m.by("picks_total", "grpc_target"))
+		require.Equal(t, map[string]float64{e.conn.CanonicalTarget(): float64(picks)}, m.by("picks_total", "grpc_target"))
 	}
 	require.NoError(t, leastconntest.EndAll(held))
 	require.Equal(t, handled(ns...), m.inFlight())
 }
 
 // A switch turns the endpoint label off; what is left is the sum.
-func TestD89WithoutTheEndpointLabel(t *testing.T) {
+func TestMetricsWithoutTheEndpointLabel(t *testing.T) {
 	m := newTelemetry(t)
 	ns := startNodes(t, "a", "b", "c")
-	c := m.dial(leastconntest.ChannelConfig{}, ns...)
-	waitReady(t, c, ns...)
-	hold(t, c, 7)
+	e := m.dialReady("", ns...)
+	e.hold(7, map[string]int{"a": 3, "b": 2, "c": 2})
 	require.Equal(t, map[string]float64{"": 7}, m.inFlight())
 	for _, s := range m.scrape() {
 		for _, n := range ns {
@@ -78,20 +79,18 @@ func TestD89WithoutTheEndpointLabel(t *testing.T) {
 }
 
 // The series of an endpoint that is gone and drained is not in the next scrape.
-func TestD89SeriesEnd(t *testing.T) {
+func TestSeriesEnd(t *testing.T) {
 	m := newTelemetry(t, endpointLabel)
 	ns := startNodes(t, "a", "b")
-	c := m.dial(leastconntest.ChannelConfig{}, ns...)
-	waitReady(t, c, ns...)
-	held, err := c.OpenN(t.Context(), 4)
-	require.NoError(t, err)
-	require.NoError(t, c.UpdateNodes(ns[1]))
+	e := m.dialReady("", ns...)
+	held := e.hold(4, map[string]int{"a": 2, "b": 2})
+	e.list(ns[1])
 	require.Equal(t, handled(ns...), m.inFlight())
 	require.Equal(t, map[string]float64{"ready": 1, "draining": 0, "not_ready": 0, "departed": 1}, m.by("endpoints", "grpc_lb_least_conn_state"))
 	require.NoError(t, leastconntest.EndAll(held))
 	require.Equal(t, handled(ns[1]), m.inFlight())
 	require.Equal(t, map[string]float64{"ready": 1, "draining": 0, "not_ready": 0, "departed": 0}, m.by("endpoints", "grpc_lb_least_conn_state"))
-	require.NoError(t, c.Close())
+	require.NoError(t, e.channel.Close())
 	require.Empty(t, m.inFlight())
 }
 
@@ -100,20 +99,63 @@ func TestChannelsThatShareAreOneSeries(t *testing.T) {
 	m := newTelemetry(t, endpointLabel)
 	ns := startNodes(t, "a", "b")
 	cfg := leastconntest.ChannelConfig{Target: "shared"}
-	one, two := m.dial(cfg, ns...), m.dial(cfg, ns...)
-	for _, n := range ns {
-		wait(t, "both can use "+n.Name(), func() bool {
-			ms := node(t, one, n.Addr()).Members
-			return len(ms) == 2 && ms[0].Ready && ms[1].Ready
-		})
-	}
-	hold(t, one, 3)
-	hold(t, two, 2)
+	first, second := m.dial(cfg, ns...), m.dial(cfg, ns...)
+	first.waitReadyOfTwo(all(ns...)...)
+	first.hold(3, map[string]int{"a": 2, "b": 1})
+	second.hold(2, map[string]int{"a": 1, "b": 1})
 	require.Equal(t, handled(ns...), m.inFlight())
-	require.Equal(t, map[string]float64{one.Conn().CanonicalTarget(): 5}, m.by("picks_total", "grpc_target"))
-	require.NoError(t, one.Close())
+	require.Equal(t, map[string]float64{first.conn.CanonicalTarget(): 5}, m.by("picks_total", "grpc_target"))
+	require.NoError(t, first.channel.Close())
 	wait(t, "its streams are released", func() bool {
 		shown := m.inFlight()
 		return shown[""] == 2 && maps.Equal(handled(ns...), shown)
 	})
+}
+
+// Scrapes, lists, configurations, channels that come and go, and RPCs all at
+// once end, and lose no pick.
+func TestScrapesAmidChanges(t *testing.T) {
+	m := newTelemetry(t, endpointLabel)
+	ns := startNodes(t, "a", "b", "c")
+	e := m.dialReady("amid changes", ns...)
+	var answered atomic.Int64
+	var over atomic.Bool
+	var changing, calling sync.WaitGroup
+	steadily := func(do func(i int)) { // while RPCs run
+		changing.Go(func() {
+			for i := 0; !over.Load(); i++ {
+				do(i)
+				seen := answered.Load()
+				wait(t, "RPCs run on", func() bool { return over.Load() || answered.Load() > seen+3 })
+			}
+		})
+	}
+	steadily(func(int) { m.scrape() })
+	steadily(func(i int) {
+		cfg := leastconnbalancer.Config{ResourceKey: fmt.Sprint("key ", i%3), MaxInFlight: uint32(i % 2 * 100)}
+		assert.NoError(t, e.channel.UpdateConfig(cfg.ServiceConfig(), leastconntest.Endpoints(ns[i%2:]...)...))
+	})
+	steadily(func(int) {
+		other := m.dial(leastconntest.ChannelConfig{Target: "another"}, ns...)
+		_, err := other.unary()
+		assert.NoError(t, err)
+		assert.NoError(t, other.channel.Close())
+	})
+	for range 3 {
+		calling.Go(func() {
+			for range 100 {
+				_, err := e.unary()
+				assert.NoError(t, err)
+				answered.Add(1)
+			}
+		})
+	}
+	calling.Wait()
+	over.Store(true)
+	changing.Wait()
+	picks := m.by("picks_total", "grpc_target")
+	require.Equal(t, float64(300), picks[e.conn.CanonicalTarget()])
+	for target, n := range m.by("double_releases_total", "grpc_target") {
+		require.Zero(t, n, target)
+	}
 }
