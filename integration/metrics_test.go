@@ -69,8 +69,8 @@ func TestMetricsWithoutTheEndpointLabel(t *testing.T) {
 	m := newTelemetry(t)
 	ns := startNodes(t, "a", "b", "c")
 	e := m.dialReady("", ns...)
-	e.hold(7, map[string]int{"a": 3, "b": 2, "c": 2})
-	require.Equal(t, map[string]float64{"": 7}, m.inFlight())
+	e.hold(6, map[string]int{"a": 2, "b": 2, "c": 2})
+	require.Equal(t, map[string]float64{"": 6}, m.inFlight())
 	for _, s := range m.scrape() {
 		for _, n := range ns {
 			require.NotContains(t, s.String(), n.Addr(), "an address")
@@ -101,10 +101,10 @@ func TestChannelsThatShareAreOneSeries(t *testing.T) {
 	cfg := leastconntest.ChannelConfig{Target: "shared"}
 	first, second := m.dial(cfg, ns...), m.dial(cfg, ns...)
 	first.waitReadyOfTwo(all(ns...)...)
-	first.hold(3, map[string]int{"a": 2, "b": 1})
+	first.hold(4, map[string]int{"a": 2, "b": 2})
 	second.hold(2, map[string]int{"a": 1, "b": 1})
 	require.Equal(t, handled(ns...), m.inFlight())
-	require.Equal(t, map[string]float64{first.conn.CanonicalTarget(): 5}, m.by("picks_total", "grpc_target"))
+	require.Equal(t, map[string]float64{first.conn.CanonicalTarget(): 6}, m.by("picks_total", "grpc_target"))
 	require.NoError(t, first.channel.Close())
 	wait(t, "its streams are released", func() bool {
 		shown := m.inFlight()
