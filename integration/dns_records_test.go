@@ -44,7 +44,7 @@ func TestDNSFamilies(t *testing.T) {
 			e.hold(2*len(want), by)
 			require.Len(t, e.snapshot().Endpoints, len(want), target)
 			require.NoError(t, e.conn.Close()) // others share its load
-			wait(t, "nothing is in flight", func() bool { return e.snapshot().Endpoints == nil })
+			wait(t, "nothing is in flight", func() bool { return len(e.snapshot().Endpoints) == 0 })
 		}
 	}
 }

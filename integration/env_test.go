@@ -102,7 +102,7 @@ func dialTarget(t *testing.T, target string, servers []server, opts ...grpc.Dial
 	opts = slices.Concat(e.dialOptions(), []grpc.DialOption{
 		grpc.WithNoProxy(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultServiceConfig(leastconntest.DefaultServiceConfig),
+		grpc.WithDefaultServiceConfig(withoutPenalty),
 	}, opts)
 	var err error
 	e.conn, err = grpc.NewClient(target, opts...)

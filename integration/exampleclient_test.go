@@ -108,7 +108,7 @@ func (f nodeFile) list(maxInFlight int, nodes ...*leastconntest.Node) {
 
 // Two processes show their own load each; together they show what the servers
 // handle.
-func TestD82TwoProcesses(t *testing.T) {
+func TestTwoProcessesShowTheirOwn(t *testing.T) {
 	program := buildProgram(t, "../examples/client")
 	nodes := startNodes(t, "a", "b", "c")
 	caps := []int{2, 3}
