@@ -60,7 +60,7 @@ func (t *classTree) set(c int32, key classKey) {
 			return
 		default:
 			won, score = t.play(k-1, i)
-			if had == won && won != c && best == score {
+			if had == won && won != c {
 				return
 			}
 		}
