@@ -7,7 +7,7 @@ import (
 )
 
 // DefaultTimeout bounds a wait whose context has no deadline.
-const DefaultTimeout = 10 * time.Second
+const DefaultTimeout = time.Minute
 
 const pollInterval = time.Millisecond
 
