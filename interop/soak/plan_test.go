@@ -40,7 +40,7 @@ func TestComponentsDrawApart(t *testing.T) {
 	a, b := rounds(few, 10), rounds(many, 10)
 	for _, name := range []string{"n0 server", "n1 network", "plain", "tiered's n1"} {
 		for i := range a {
-			require.Equal(t, a[i].steps[laneAt(few, name)], b[i].steps[laneAt(many, name)], name)
+			require.Equal(t, a[i].steps[streamIndex(few, name)], b[i].steps[streamIndex(many, name)], name)
 		}
 	}
 	for i := range a {
@@ -48,19 +48,19 @@ func TestComponentsDrawApart(t *testing.T) {
 	}
 }
 
-func laneAt(set settings, name string) int {
-	for i, l := range lanes(set.nodes) {
+func streamIndex(set settings, name string) int {
+	for i, l := range faultStreams(set.nodes) {
 		if l.name == name {
 			return i
 		}
 	}
-	panic("no lane " + name)
+	panic("no fault stream " + name)
 }
 
-// A lane's faults come one after another, last as long as their kind may, and are over at a full quiet point.
+// The faults of a stream come one after another, last as long as their kind may, and are over at a full quiet point.
 func TestFaultsOfAPlan(t *testing.T) {
 	set := settings{seed: 9, nodes: 4, round: time.Second}
-	all := lanes(set.nodes)
+	all := faultStreams(set.nodes)
 	open := make([]string, len(all))
 	begun, over := map[string]int{}, 0
 	for _, r := range rounds(set, 60) {
@@ -126,8 +126,8 @@ func TestCallsOfAPlan(t *testing.T) {
 	}
 }
 
-func TestDiceDrawByShare(t *testing.T) {
-	d := newDice(1, "shares")
+func TestRNGDrawsByShare(t *testing.T) {
+	d := newRNG(1, "shares")
 	drawn := make([]int, 3)
 	for range 10_000 {
 		drawn[d.draw([]int{1, 0, 3})]++

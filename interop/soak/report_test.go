@@ -69,6 +69,6 @@ func TestUnexplainedEnds(t *testing.T) {
 	r.ended("unary", errors.New("out of the blue"))
 	r.ended("unary", status.Error(codes.DataLoss, ""))
 	assert.EqualError(t, r.unexplained(), "an RPC, unary, ended as nothing that was injected explains: out of the blue")
-	q := &quiet{report: r, patience: patience}
-	assert.ErrorAs(t, q.point(t.Context(), false), new(*violation))
+	q := &quiesce{report: r, patience: patience}
+	assert.ErrorAs(t, q.check(t.Context(), false), new(*violation))
 }

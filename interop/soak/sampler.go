@@ -15,7 +15,7 @@ const (
 
 // sampler compares the ledgers with the attempts all along.
 type sampler struct {
-	site     *site
+	env      *env
 	attempts *attempts
 	report   *report
 	pending  []sample // until all ends that belong to them have been told
@@ -44,13 +44,13 @@ func (s *sampler) run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return s.settle()
+			return s.checkPending()
 		case <-tick.C:
 		}
 		if err := s.sample(); err != nil {
 			return err
 		}
-		if err := s.settle(); err != nil {
+		if err := s.checkPending(); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func (s *sampler) sample() error {
 	now.at = time.Now()
 	now.begun = s.attempts.mark().begun
 	var err error
-	if now.counts, err = countsOf(now.snapshots, s.site); err == nil {
+	if now.counts, err = countsOf(now.snapshots, s.env); err == nil {
 		err = now.tooHigh()
 	}
 	if err != nil {
@@ -78,9 +78,9 @@ func (s *sampler) sample() error {
 	return nil
 }
 
-// settle looks again at the samples that are old enough.
-func (s *sampler) settle() error {
-	for len(s.pending) > 0 && time.Since(s.pending[0].at) > settling {
+// checkPending looks again at the samples that are old enough.
+func (s *sampler) checkPending() error {
+	for len(s.pending) > 0 && time.Since(s.pending[0].at) > endDelay {
 		old := s.pending[0]
 		s.pending = s.pending[1:]
 		if err := old.tooLow(s.attempts.openAfter); err != nil {

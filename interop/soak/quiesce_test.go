@@ -16,11 +16,11 @@ func TestFootprintThatGrows(t *testing.T) {
 	first := footprint{100, 10 << 20, 7}.over(footprint{90, 12 << 20, 8})
 	require.Equal(t, footprint{100, 12 << 20, 8}, first)
 	most := footprint{first.goroutines + moreGoroutines, first.heap + moreHeap, first.nodes}
-	require.NoError(t, most.flat(first))
-	require.NoError(t, footprint{}.flat(first))
-	assert.EqualError(t, footprint{goroutines: most.goroutines + 1}.flat(first), "111 goroutines, at first 100, at most 110 may be")
-	assert.EqualError(t, footprint{heap: most.heap + 1<<20}.flat(first), "21.0 MB of heap, at first 12.0, at most 20.0 may be")
-	assert.EqualError(t, footprint{nodes: 9}.flat(first), "9 nodes in ledgers, at first 8")
+	require.NoError(t, most.leakCheck(first))
+	require.NoError(t, footprint{}.leakCheck(first))
+	assert.EqualError(t, footprint{goroutines: most.goroutines + 1}.leakCheck(first), "111 goroutines, at first 100, at most 110 may be")
+	assert.EqualError(t, footprint{heap: most.heap + 1<<20}.leakCheck(first), "21.0 MB of heap, at first 12.0, at most 20.0 may be")
+	assert.EqualError(t, footprint{nodes: 9}.leakCheck(first), "9 nodes in ledgers, at first 8")
 }
 
 func TestMeasureSeesWhatIsKept(t *testing.T) {
@@ -46,8 +46,8 @@ func TestLeftovers(t *testing.T) {
 }
 
 // What never comes right is a violation, what comes right is none, and an interrupt is neither.
-func TestQuietWaits(t *testing.T) {
-	q := &quiet{patience: 20 * time.Millisecond}
+func TestQuiesceWaits(t *testing.T) {
+	q := &quiesce{patience: 20 * time.Millisecond}
 	wrong := errors.New("3 are left")
 	err := q.wait(t.Context(), "all to end", func() error { return wrong })
 	assert.ErrorIs(t, err, wrong)
@@ -67,13 +67,13 @@ func TestQuietWaits(t *testing.T) {
 	assert.Equal(t, context.Canceled, q.wait(ctx, "all to end", func() error { return wrong }))
 }
 
-func TestQuietNamesWhatIsNotOver(t *testing.T) {
+func TestQuiesceNamesWhatIsNotOver(t *testing.T) {
 	d := &driver{channel: &channel{spec: channelSpec{name: "c"}}}
-	q := &quiet{drivers: []*driver{d}, report: newReport(), patience: time.Millisecond}
+	q := &quiesce{drivers: []*driver{d}, report: newReport(), patience: time.Millisecond}
 	require.NoError(t, q.over(func(d *driver) int64 { return d.soon.Load() })())
 	d.soon.Add(2)
-	assert.ErrorContains(t, q.point(t.Context(), false), "2 of channel c have not")
+	assert.ErrorContains(t, q.check(t.Context(), false), "2 of channel c have not")
 	d.soon.Store(0)
 	d.later.Add(1)
-	assert.ErrorContains(t, q.point(t.Context(), true), "all held RPCs to end: 1 of channel c have not")
+	assert.ErrorContains(t, q.check(t.Context(), true), "all held RPCs to end: 1 of channel c have not")
 }
