@@ -13,17 +13,17 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// watch sees each RPC attempt that is sent and holds the policy's counts against it. It implements stats.Handler.
-type watch struct {
+// countCheck sees each RPC attempt that is sent and holds the policy's counts against it. It implements stats.Handler.
+type countCheck struct {
 	mu   sync.Mutex
 	sent map[string]int // attempts by address
 	errs []error
 }
 
-func newWatch() *watch { return &watch{sent: map[string]int{}} }
+func newCountCheck() *countCheck { return &countCheck{sent: map[string]int{}} }
 
 // HandleRPC sees an attempt's header on its way, which is before the RPC can end: the policy must count it where it goes.
-func (w *watch) HandleRPC(_ context.Context, s stats.RPCStats) {
+func (w *countCheck) HandleRPC(_ context.Context, s stats.RPCStats) {
 	header, ok := s.(*stats.OutHeader)
 	if !ok {
 		return
@@ -51,17 +51,17 @@ func inFlight(ledgers []state.Snapshot, addr string) (sum int64) {
 }
 
 // result returns how many attempts were sent, by address, and what was wrong with them.
-func (w *watch) result() (map[string]int, error) {
+func (w *countCheck) result() (map[string]int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.sent), errors.Join(w.errs...)
 }
 
 // TagRPC changes nothing.
-func (w *watch) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+func (w *countCheck) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
 // TagConn changes nothing.
-func (w *watch) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (w *countCheck) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 
 // HandleConn does nothing.
-func (w *watch) HandleConn(context.Context, stats.ConnStats) {}
+func (w *countCheck) HandleConn(context.Context, stats.ConnStats) {}
