@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"google.golang.org/grpc/resolver"
 
 	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
-	"github.com/leastconn/grpc-leastconn/state"
 )
 
 // env is what a row with nodes of its own is played in: one channel to them.
@@ -46,10 +44,9 @@ func onNodes(play rowPlay, config func(scenario.Policy) string, opts ...leastcon
 		if err != nil {
 			return cell{err: err}
 		}
-		key := e.Conn().CanonicalTarget()
 		e.Close() // ends its sessions
-		if leastconntest.WaitFor(ctx, "the end of all RPCs", func() bool { return leftIn(key) == nil }) != nil {
-			deviations = append(deviations, leftIn(key)...)
+		if err := leastconntest.WaitIdle(ctx, e.Key()); err != nil {
+			deviations = append(deviations, err.Error())
 		}
 		return cell{got: got, deviations: deviations}
 	}
@@ -61,21 +58,4 @@ func (e *env) list(ctx context.Context, endpoints []resolver.Endpoint, fresh ...
 		return err
 	}
 	return e.WaitServed(ctx, fresh...)
-}
-
-// leftIn says what a ledger counts though no RPC is left.
-func leftIn(key string) []string {
-	var left []string
-	for _, l := range state.Ledgers() {
-		if l.Key() != key {
-			continue
-		}
-		if err := l.Check(); err != nil {
-			left = append(left, err.Error())
-		}
-		if n := l.Snapshot().InFlight; n != 0 {
-			left = append(left, fmt.Sprintf("%d RPCs are still counted after all have ended", n))
-		}
-	}
-	return left
 }

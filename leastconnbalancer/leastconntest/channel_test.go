@@ -67,26 +67,6 @@ func TestChannelTakesAServiceConfig(t *testing.T) {
 	assert.Error(t, c.UpdateConfig("{", leastconntest.Endpoints(nodes...)...))
 }
 
-func TestChannelTargets(t *testing.T) {
-	one, other := dial(t), dial(t)
-	assert.NotEqual(t, one.Conn().CanonicalTarget(), other.Conn().CanonicalTarget())
-
-	named := leastconntest.ChannelConfig{ServiceConfig: roundRobin, Target: "shared"}
-	first, err := leastconntest.Dial(named)
-	require.NoError(t, err)
-	defer first.Close()
-	second, err := leastconntest.Dial(named)
-	require.NoError(t, err)
-	defer second.Close()
-	assert.Equal(t, "leastconntest:///shared", first.Conn().CanonicalTarget())
-	assert.Equal(t, first.Conn().CanonicalTarget(), second.Conn().CanonicalTarget())
-}
-
-func TestDialRefusesUnknownPolicies(t *testing.T) {
-	_, err := leastconntest.Dial(leastconntest.ChannelConfig{ServiceConfig: `{"loadBalancingConfig":[{"no_such":{}}]}`})
-	assert.Error(t, err)
-}
-
 func TestOpenTogether(t *testing.T) {
 	nodes := startNodes(t, leastconntest.Options{}, "a", "b")
 	c := dial(t, nodes...)

@@ -32,7 +32,7 @@ func TestProxyForwardsOnLoopbackOnly(t *testing.T) {
 func TestProxyForwardsBothWaysToTheEnd(t *testing.T) {
 	for _, d := range bothWays {
 		t.Run(d.String(), func(t *testing.T) {
-			s := newSite(t)
+			s := newProxyEnv(t)
 			client, server := s.open()
 			from, to := ends(d, client, server)
 			long := strings.Repeat("all of it ", 20_000)
@@ -54,7 +54,7 @@ func TestProxyForwardsBothWaysToTheEnd(t *testing.T) {
 }
 
 func TestProxySendsNewConnectionsToAnotherTarget(t *testing.T) {
-	s := newSite(t)
+	s := newProxyEnv(t)
 	client, server := s.open()
 	other := listen(t)
 	require.NoError(t, s.SetTarget(other.Addr().String()))
@@ -73,7 +73,7 @@ func TestProxyCloseLeavesNoGoroutine(t *testing.T) {
 		"refusing":  func(p *leastconntest.Proxy) { p.Refuse(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newProxyEnv(t)
 			client, server := s.open()
 			spoil(s.Proxy)
 			s.send(client, "on its way")
@@ -149,4 +149,157 @@ func TestProxyBeforeANode(t *testing.T) {
 		require.Equal(t, codes.Unavailable, status.Code(s.Wait()))
 		require.NoError(t, a.WaitLive(t.Context(), 0))
 	}
+}
+
+func TestProxyResetsWhatIsOpen(t *testing.T) {
+	s := newProxyEnv(t)
+	var all []*net.TCPConn
+	for range 3 {
+		client, server := s.open()
+		all = append(all, client, server)
+	}
+	s.conns(3)
+	s.Reset()
+	for _, conn := range all {
+		s.isReset(conn)
+	}
+	s.conns(0)
+	client, server := s.open()
+	s.send(client, "later ones live")
+	s.gets(server, "later ones live")
+}
+
+func TestProxyPassesResetsOn(t *testing.T) {
+	for _, d := range bothWays {
+		t.Run(d.String(), func(t *testing.T) {
+			s := newProxyEnv(t)
+			client, server := s.open()
+			from, to := ends(d, client, server)
+			require.NoError(t, from.SetLinger(0))
+			require.NoError(t, from.Close())
+			s.isReset(to)
+			s.conns(0)
+		})
+	}
+	t.Run("server is down", func(t *testing.T) {
+		s := newProxyEnv(t)
+		require.NoError(t, s.server.Close())
+		s.refused()
+		s.conns(0)
+	})
+}
+
+func TestProxyBlackholeKeepsConnectionsAndLosesNothing(t *testing.T) {
+	s := newProxyEnv(t)
+	client, server := s.open()
+	s.Blackhole(true)
+	s.send(client, "there")
+	s.send(server, "back")
+	late := s.dial()
+	s.send(late, "late")
+	s.getsNothing(server)
+	s.getsNothing(client)
+	require.NoError(t, client.CloseWrite())
+	s.getsNothing(server)
+	s.conns(2)
+	require.NoError(t, s.server.(*net.TCPListener).SetDeadline(time.Now().Add(20*time.Millisecond)))
+	_, err := s.server.Accept()
+	require.ErrorContains(t, err, "i/o timeout", "a connection has reached the server")
+
+	s.Blackhole(false)
+	s.gets(server, "there")
+	s.gets(client, "back")
+	_, err = server.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	s.gets(s.accept(s.server), "late")
+}
+
+func TestProxyHalfOpenSilencesOneDirection(t *testing.T) {
+	for _, d := range bothWays {
+		t.Run(d.String(), func(t *testing.T) {
+			s := newProxyEnv(t)
+			client, server := s.open()
+			from, to := ends(d, client, server)
+			s.HalfOpen(d, true)
+			s.send(from, "lost")
+			s.send(to, "heard")
+			s.gets(from, "heard")
+			s.getsNothing(to)
+			require.EqualValues(t, len("lost"), s.Bytes(d))
+			require.EqualValues(t, len("heard"), s.Bytes(1-d))
+			s.HalfOpen(d, false)
+			s.gets(to, "lost")
+		})
+	}
+}
+
+func TestProxyBreaksWhatABlackholeHolds(t *testing.T) {
+	s := newProxyEnv(t)
+	client, server := s.open()
+	s.Blackhole(true)
+	late := s.dial()
+	s.conns(2)
+	s.Reset()
+	s.isReset(client)
+	s.isReset(server)
+	s.isReset(late)
+	s.conns(0)
+}
+
+func TestProxyRefusesNewConnectionsOnly(t *testing.T) {
+	s := newProxyEnv(t)
+	client, server := s.open()
+	s.Refuse(true)
+	for range 3 {
+		s.refused()
+	}
+	s.send(client, "still open")
+	s.gets(server, "still open")
+	require.Equal(t, 4, s.Accepted())
+	s.conns(1)
+	s.Refuse(false)
+	client, server = s.open()
+	s.send(client, "open again")
+	s.gets(server, "open again")
+}
+
+// What a delay holds back goes on when it is taken back; a slow link lets through as much as its rate allows.
+func TestProxyIsSlow(t *testing.T) {
+	for _, d := range bothWays {
+		t.Run(d.String(), func(t *testing.T) {
+			s := newProxyEnv(t)
+			client, server := s.open()
+			from, to := ends(d, client, server)
+			s.SetDelay(time.Hour)
+			s.send(from, "late")
+			s.getsNothing(to)
+			s.SetDelay(0)
+			s.gets(to, "late")
+
+			s.SetRate(1)
+			s.send(from, "slow")
+			s.gets(to, "s")
+			s.getsNothing(to)
+			s.SetRate(1000)
+			s.gets(to, "low")
+		})
+	}
+}
+
+// What waits for a fault to end goes on at once when it does.
+func TestProxyHeals(t *testing.T) {
+	s := newProxyEnv(t)
+	client, server := s.open()
+	s.SetRate(1)
+	s.SetDelay(time.Hour)
+	s.Blackhole(true)
+	s.Refuse(true)
+	s.send(client, "after an hour")
+	s.getsNothing(server)
+	s.Heal()
+	s.gets(server, "after an hour")
+	client, server = s.open()
+	s.SetRate(-1)
+	s.send(server, "new")
+	s.gets(client, "new")
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
 func TestMisplacedSessionsAreFound(t *testing.T) {
@@ -56,8 +58,14 @@ func TestCountsAreCompared(t *testing.T) {
 			r.step(func(ctx context.Context) error { _, err := c.channel.Open(ctx); return err })
 			require.Empty(t, r.outcome.Faults)
 			r.compareLedgers()
-			cancel() // else Check would wait for its time to be over
+			cancel() // else it would be waited for until the time is over
 			r.Check()
+			if err := leastconntest.WaitIdle(ctx, c.channel.Key()); p.Judged {
+				assert.ErrorContains(t, err, "1 RPCs are counted on "+r.hosts[0].Addr())
+			} else {
+				assert.NoError(t, err)
+			}
+			assert.NoError(t, leastconntest.WaitIdle(ctx, "another key"))
 		}})
 		assert.ErrorContains(t, o.Err, "a serves 1 sessions, not 0", p.Name)
 		assert.ErrorIs(t, o.Err, context.Canceled)

@@ -33,14 +33,14 @@ func (k Kind) String() string {
 	}
 }
 
-// tally counts RPC attempts of the test service by kind.
-type tally struct {
+// rpcCounts counts RPC attempts of the test service by kind.
+type rpcCounts struct {
 	live    [kinds]atomic.Int64
 	started [kinds]atomic.Int64
 }
 
 // enter counts an RPC in; the function it returns counts it out.
-func (t *tally) enter(k Kind) (leave func()) {
+func (t *rpcCounts) enter(k Kind) (leave func()) {
 	t.started[k].Add(1)
 	t.live[k].Add(1)
 	return func() { t.live[k].Add(-1) }
@@ -51,7 +51,7 @@ func (t *tally) enter(k Kind) (leave func()) {
 func (n *Node) Live() int { return n.LiveOf(Unary, ClientStream, ServerStream, Bidi) }
 
 // LiveOf is Live for the given kinds of RPC.
-func (n *Node) LiveOf(of ...Kind) int { return sum(&n.tally.live, of) }
+func (n *Node) LiveOf(of ...Kind) int { return sum(&n.rpcs.live, of) }
 
 // HeldStreams is how many streaming RPCs of any kind are being handled right now.
 func (n *Node) HeldStreams() int { return n.LiveOf(ClientStream, ServerStream, Bidi) }
@@ -60,7 +60,7 @@ func (n *Node) HeldStreams() int { return n.LiveOf(ClientStream, ServerStream, B
 func (n *Node) Started() int { return n.StartedOf(Unary, ClientStream, ServerStream, Bidi) }
 
 // StartedOf is Started for the given kinds of RPC.
-func (n *Node) StartedOf(of ...Kind) int { return sum(&n.tally.started, of) }
+func (n *Node) StartedOf(of ...Kind) int { return sum(&n.rpcs.started, of) }
 
 func sum(counts *[kinds]atomic.Int64, of []Kind) int {
 	total := 0

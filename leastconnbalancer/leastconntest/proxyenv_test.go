@@ -12,15 +12,15 @@ import (
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
-// site is a proxy before a TCP server that a test plays.
-type site struct {
+// proxyEnv is a proxy before a TCP server that a test plays.
+type proxyEnv struct {
 	*testing.T
 	*leastconntest.Proxy
 	server net.Listener
 }
 
-func newSite(t *testing.T) *site {
-	s := &site{T: t, server: listen(t)}
+func newProxyEnv(t *testing.T) *proxyEnv {
+	s := &proxyEnv{T: t, server: listen(t)}
 	p, err := leastconntest.StartProxy(s.server.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
@@ -36,7 +36,7 @@ func listen(t *testing.T) net.Listener {
 }
 
 // dial opens a connection to the proxy.
-func (s *site) dial() *net.TCPConn {
+func (s *proxyEnv) dial() *net.TCPConn {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.Addr())
 	require.NoError(s, err)
@@ -45,7 +45,7 @@ func (s *site) dial() *net.TCPConn {
 }
 
 // accept takes the next connection at the server.
-func (s *site) accept(server net.Listener) *net.TCPConn {
+func (s *proxyEnv) accept(server net.Listener) *net.TCPConn {
 	s.Helper()
 	require.NoError(s, server.(*net.TCPListener).SetDeadline(time.Now().Add(leastconntest.DefaultTimeout)))
 	conn, err := server.Accept()
@@ -55,7 +55,7 @@ func (s *site) accept(server net.Listener) *net.TCPConn {
 }
 
 // open opens a connection and returns both ends.
-func (s *site) open() (client, server *net.TCPConn) {
+func (s *proxyEnv) open() (client, server *net.TCPConn) {
 	s.Helper()
 	client = s.dial()
 	return client, s.accept(s.server)
@@ -71,14 +71,14 @@ func ends(d leastconntest.Direction, client, server *net.TCPConn) (from, to *net
 
 var bothWays = []leastconntest.Direction{leastconntest.ClientToServer, leastconntest.ServerToClient}
 
-func (s *site) send(to *net.TCPConn, text string) {
+func (s *proxyEnv) send(to *net.TCPConn, text string) {
 	s.Helper()
 	_, err := to.Write([]byte(text))
 	require.NoError(s, err)
 }
 
 // gets checks what is received next.
-func (s *site) gets(at *net.TCPConn, want string) {
+func (s *proxyEnv) gets(at *net.TCPConn, want string) {
 	s.Helper()
 	got := make([]byte, len(want))
 	require.NoError(s, at.SetReadDeadline(time.Now().Add(leastconntest.DefaultTimeout)))
@@ -88,7 +88,7 @@ func (s *site) gets(at *net.TCPConn, want string) {
 }
 
 // getsNothing checks that neither a byte nor an end is received for a while.
-func (s *site) getsNothing(at *net.TCPConn) {
+func (s *proxyEnv) getsNothing(at *net.TCPConn) {
 	s.Helper()
 	require.NoError(s, at.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
 	n, err := at.Read(make([]byte, 1))
@@ -97,7 +97,7 @@ func (s *site) getsNothing(at *net.TCPConn) {
 }
 
 // isReset checks that the connection is broken.
-func (s *site) isReset(at *net.TCPConn) {
+func (s *proxyEnv) isReset(at *net.TCPConn) {
 	s.Helper()
 	require.NoError(s, at.SetReadDeadline(time.Now().Add(leastconntest.DefaultTimeout)))
 	_, err := io.Copy(io.Discard, at)
@@ -105,7 +105,7 @@ func (s *site) isReset(at *net.TCPConn) {
 }
 
 // refused checks that the proxy resets a new connection.
-func (s *site) refused() {
+func (s *proxyEnv) refused() {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.Addr())
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *site) refused() {
 	s.isReset(conn.(*net.TCPConn))
 }
 
-func (s *site) conns(want int) {
+func (s *proxyEnv) conns(want int) {
 	s.Helper()
 	eventually(s.T, "open connections", func() bool { return s.Conns() == want })
 }
