@@ -11,6 +11,7 @@ import (
 
 // Judged by the rule for least_conn, a policy without guards is off in each of their rows.
 func TestPoliciesWithoutGuardsAreOff(t *testing.T) {
+	t.Parallel()
 	judged := scenario.Policies()[:1]
 	judged[0].Judged = true
 	rows, err := selectRows(table(), "^(failing server|full server|cold newcomer)$")
@@ -28,6 +29,7 @@ func TestPoliciesWithoutGuardsAreOff(t *testing.T) {
 
 // Without its guards, least_conn is off where they are asked for.
 func TestGuardsAreWhatMakesTheDifference(t *testing.T) {
+	t.Parallel()
 	rows, err := selectRows(table(), "^failing server$")
 	require.NoError(t, err)
 	bare := scenario.Policy{Name: "least_conn", Config: `{"failurePenalty":"0s"}`, Judged: true}

@@ -23,6 +23,7 @@ func leastConn() scenario.Policy {
 }
 
 func TestLeastConnIsExactInEveryScenario(t *testing.T) {
+	t.Parallel()
 	for _, r := range append(table(), pictureRows()...) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
@@ -38,6 +39,7 @@ func TestLeastConnIsExactInEveryScenario(t *testing.T) {
 
 // Judged by the rule for least_conn, other policies are off, and the run fails.
 func TestOtherPoliciesAreOffByThisRule(t *testing.T) {
+	t.Parallel()
 	judged := []scenario.Policy{scenario.Policies()[0], scenario.Policies()[2]} // 2 choices might be right by chance
 	for i := range judged {
 		judged[i].Judged = true
@@ -58,6 +60,7 @@ func TestOtherPoliciesAreOffByThisRule(t *testing.T) {
 }
 
 func TestOutputs(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]string{
 		"-run scale-out -policy least_conn":          "\nscale-out  2/2/0 → 3/3/3 (0)  3/3/3 (0) ✓\n",
 		"-picture -run one -policy least_conn":       "\n  b joins a, 4 more   new 0/4  ✓\n",

@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/resolver"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
-	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
 )
 
 // newEnv starts n servers and the channels of those names, and waits until they are ready.
@@ -51,56 +48,6 @@ func TestEveryFaultIsOver(t *testing.T) {
 			}
 		}
 	}
-	require.NoError(t, q.waitRecovered(t.Context()))
-}
-
-func TestAgeingServerAgesConnections(t *testing.T) {
-	s, _, q := newEnv(t, 1, "plain")
-	server := s.fleet.members[0].current()
-	require.NoError(t, server.age(true))
-	require.NoError(t, leastconntest.WaitFor(t.Context(), "three connections", func() bool { return server.ageing.Conns() >= 3 }))
-	require.NoError(t, server.age(false))
-	require.NoError(t, q.wait(t.Context(), "one connection", q.connections))
-	require.NoError(t, leastconntest.WaitFor(t.Context(), "it to be to the plain node", func() bool { return server.plain.OpenConns() == 1 }))
-}
-
-func TestListSaysWhatItWasTold(t *testing.T) {
-	s, _, _ := newEnv(t, 4, "named half")
-	c := s.channels[0]
-	l := newList()
-	eps := l.endpoints(c.spec, s.fleet)
-	require.Len(t, eps, 2, "each second member")
-	assert.Equal(t, []string{"n0", "n2"}, []string{lcresolver.ID(eps[0]), lcresolver.ID(eps[1])})
-	assert.Equal(t, []uint32{0, 0}, []uint32{lcresolver.Priority(eps[0]), lcresolver.Priority(eps[1])})
-	assert.EqualValues(t, 1, lcresolver.Weight(eps[0]))
-
-	l.out[0], l.weights[2], l.priorities[2], l.dual[2] = true, 0, 5, 4
-	eps = l.endpoints(c.spec, s.fleet)
-	require.Len(t, eps, 1)
-	assert.EqualValues(t, 0, lcresolver.Weight(eps[0]))
-	assert.EqualValues(t, 5, lcresolver.Priority(eps[0]))
-	server := s.fleet.members[2].current()
-	assert.Equal(t, []resolver.Address{{Addr: server.direct}, {Addr: server.addr}}, eps[0].Addresses)
-	l.dual[2] = 5
-	assert.Equal(t, []resolver.Address{{Addr: server.addr}, {Addr: server.direct}}, l.endpoints(c.spec, s.fleet)[0].Addresses)
-	l.empty = true
-	assert.Empty(t, l.endpoints(c.spec, s.fleet))
-	assert.NotNil(t, l.endpoints(c.spec, s.fleet), "an empty list is one, too")
-}
-
-// A replaced server has another address, and what the old one's address was is still known.
-func TestReplacedServer(t *testing.T) {
-	s, _, q := newEnv(t, 1, "plain")
-	m := s.fleet.members[0]
-	before := *m.current()
-	require.NoError(t, replace(target{env: s, member: m}, 0))
-	require.NotEqual(t, before.name, m.current().name)
-	for _, old := range []string{before.addr, before.direct} {
-		assert.Equal(t, owner{"n0", before.name}, s.fleet.owner(old))
-		assert.False(t, s.fleet.claim(owner{"n1", "n1@there"}, "elsewhere", old))
-	}
-	assert.Equal(t, owner{"n0", m.current().name}, s.fleet.owner(m.current().addr))
-	assert.Zero(t, s.fleet.owner("elsewhere"))
 	require.NoError(t, q.waitRecovered(t.Context()))
 }
 
@@ -158,34 +105,4 @@ func TestAttemptsThatWereNeverMade(t *testing.T) {
 	assert.Zero(t, a.count())
 	assert.Positive(t, a.unused)
 	assert.Positive(t, a.retries)
-}
-
-// A call is cut short as its kind has it.
-func TestCallsEnd(t *testing.T) {
-	s, a, _ := newEnv(t, 1, "plain")
-	s.fleet.members[0].current().each(func(n *leastconntest.Node) { n.HoldUnary(true) })
-	d := drive(t, s, a)
-	ends := map[string]string{
-		"unary":                       "DeadlineExceeded", // which all have that are to be over soon
-		"unary, waits for ready":      "DeadlineExceeded",
-		"unary, cancelled":            "Canceled",
-		"unary, deadline":             "DeadlineExceeded",
-		"client-streaming":            "OK",
-		"client-streaming, cancelled": "Canceled",
-		"client-streaming, deadline":  "DeadlineExceeded",
-		"server-streaming":            "OK",
-		"server-streaming, deadline":  "DeadlineExceeded",
-		"bidirectional":               "OK",
-		"bidirectional, cancelled":    "Canceled",
-		"bidirectional, deadline":     "DeadlineExceeded",
-	}
-	for kind := range ends {
-		d.soon.Add(1)
-		d.running.Go(func() { d.make(call{kind: kind, after: 100 * time.Millisecond, messages: 3, size: 100}) })
-	}
-	d.running.Wait()
-	for kind, want := range ends {
-		assert.Equal(t, map[string]int{want: 1}, d.report.rpcs[kind], kind)
-	}
-	assert.Zero(t, d.soon.Load())
 }

@@ -59,6 +59,7 @@ type settings struct {
 	nodes    int
 	round    time.Duration // between two quiet points
 	verbose  bool          // print every fault
+	rounds   int           // to play instead of a duration; 0: the duration counts
 }
 
 // maxNodes is how many servers there may be.

@@ -39,15 +39,12 @@ func (s *output) String() string {
 
 // A short run with two kinds of quiet points and all kinds of faults and RPCs.
 func TestShortRun(t *testing.T) {
-	var out, errs output
-	status := run(t.Context(), strings.Fields("-duration 5s -round 400ms -seed 1 -nodes 4 -v"), &out, &errs)
-	text := out.String()
-	require.Equal(t, exitHeld, status, text)
-	assert.Empty(t, errs.String())
-	assert.Contains(t, text, "go run ./interop/soak -seed 1 -nodes 4 -round 400ms -duration 5s")
-	assert.Contains(t, text, "round 0, ", "-v shows faults")
-	assert.Contains(t, text, "seed 1: all checks held")
-	assert.NotContains(t, text, ", 0 of them full")
+	var out output
+	s := newSoak(settings{rounds: 2 * fullEvery, round: 400 * time.Millisecond, seed: 1, nodes: 4, verbose: true}, &out)
+	require.NoError(t, s.execute(t.Context()), out.String())
+	assert.Contains(t, out.String(), "round 0, ", "-v shows faults")
+	assert.Contains(t, s.summary(nil, false), "seed 1: all checks held")
+	assert.Contains(t, s.report.render(), "6 quiet points, 2 of them full; ")
 }
 
 // The last faults and RPCs are not waited for, and all is closed in order.
@@ -93,7 +90,7 @@ func TestForeignCountIsFound(t *testing.T) {
 func TestFlags(t *testing.T) {
 	set, err := parse(strings.Fields("-duration 10m -seed 18446744073709551615 -nodes 3 -round 1s -v"), nil)
 	require.NoError(t, err)
-	assert.Equal(t, settings{10 * time.Minute, 1<<64 - 1, 3, time.Second, true}, set)
+	assert.Equal(t, settings{duration: 10 * time.Minute, seed: 1<<64 - 1, nodes: 3, round: time.Second, verbose: true}, set)
 	assert.Equal(t, "go run ./interop/soak -seed 18446744073709551615 -nodes 3 -round 1s -duration 10m0s", set.command())
 
 	one, err := parse(nil, nil)

@@ -120,7 +120,7 @@ func (b reconciliation) idle() error {
 
 // endDelay is how much later than the policy gRPC may tell an attempt's end: one goroutine does both, one right after the
 // other, but on a busy machine it may have to wait in between.
-const endDelay = 2 * time.Second
+const endDelay = 5 * time.Second
 
 // counts are what the ledgers say, by location and, with no node, by key.
 type counts map[location]int

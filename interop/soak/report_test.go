@@ -49,16 +49,6 @@ func TestReport(t *testing.T) {
 	assert.Equal(t, 2, r.faults["stop"].survived)
 }
 
-func TestReportKeepsTheLatestFaults(t *testing.T) {
-	r := newReport()
-	for range keptFaults {
-		r.fault(fault{name: "reset"}, false, "before")
-	}
-	r.fault(fault{name: "reset"}, false, "last")
-	require.Len(t, r.latest(), keptFaults)
-	assert.Equal(t, "last", r.latest()[keptFaults-1])
-}
-
 func TestUnexplainedEnds(t *testing.T) {
 	r := newReport()
 	for _, code := range codesOfFaults {

@@ -153,7 +153,7 @@ func (s *soak) rounds(ctx context.Context) error {
 	if err := s.quiesce.wait(ctx, "every listed server to be ready in every channel", s.quiesce.ready); err != nil {
 		return err
 	}
-	for first := true; first || time.Since(s.began)+s.set.round <= s.set.duration; first = false {
+	for played := 0; s.more(played); played++ {
 		r := s.plan.next()
 		s.setStep(fmt.Sprintf("round %d", r.number))
 		if err := s.play(ctx, r); err != nil {
@@ -166,6 +166,14 @@ func (s *soak) rounds(ctx context.Context) error {
 		s.report.survived(r.full)
 	}
 	return nil
+}
+
+// more says whether another round begins.
+func (s *soak) more(played int) bool {
+	if s.set.rounds > 0 {
+		return played < s.set.rounds
+	}
+	return played == 0 || time.Since(s.began)+s.set.round <= s.set.duration
 }
 
 // play plays a round: all fault streams and channels side by side, until each has done all that the plan has for it.

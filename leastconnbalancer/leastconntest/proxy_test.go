@@ -5,15 +5,11 @@ import (
 	"net"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/resolver"
-	"google.golang.org/grpc/status"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
@@ -53,17 +49,6 @@ func TestProxyForwardsBothWaysToTheEnd(t *testing.T) {
 	}
 }
 
-func TestProxySendsNewConnectionsToAnotherTarget(t *testing.T) {
-	s := newProxyEnv(t)
-	client, server := s.open()
-	other := listen(t)
-	require.NoError(t, s.SetTarget(other.Addr().String()))
-	s.send(s.dial(), "to the other")
-	s.gets(s.accept(other), "to the other")
-	s.send(client, "as before")
-	s.gets(server, "as before")
-}
-
 func TestProxyCloseLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for name, spoil := range map[string]func(*leastconntest.Proxy){
@@ -94,63 +79,6 @@ func TestProxyCloseLeavesNoGoroutine(t *testing.T) {
 	eventually(t, "all goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// Whatever is called while connections come and go, all of them end.
-func TestProxyIsSafeForConcurrentUse(t *testing.T) {
-	a := startNodes(t, leastconntest.Options{}, "a")[0]
-	p, err := leastconntest.StartProxy(a.Addr())
-	require.NoError(t, err)
-	defer p.Close()
-	var callers sync.WaitGroup
-	for _, call := range []func(i int){
-		func(int) { p.Reset() },
-		func(i int) { p.Blackhole(i%2 == 0) },
-		func(i int) { p.HalfOpen(leastconntest.Direction(i/2%2), i%2 == 0) },
-		func(i int) { p.Refuse(i%2 == 0) },
-		func(i int) { p.SetDelay(time.Duration(i%2) * time.Millisecond) },
-		func(i int) { p.SetRate(i % 2 * 1000) },
-		func(int) { assert.NoError(t, p.SetTarget(a.Addr())) },
-		func(int) {
-			if conn, err := net.Dial("tcp", p.Addr()); err == nil { // it may be refused
-				_, _ = conn.Write([]byte("PRI * HTTP/2.0"))
-				conn.Close()
-			}
-		},
-	} {
-		callers.Go(func() {
-			for i := range 100 {
-				call(i)
-			}
-		})
-	}
-	callers.Wait()
-	p.Heal()
-	eventually(t, "all connections to end", func() bool { return p.Conns() == 0 && a.OpenConns() == 0 })
-}
-
-// A channel to a node behind a proxy connects again after each reset.
-func TestProxyBeforeANode(t *testing.T) {
-	a := startNodes(t, leastconntest.Options{}, "a")[0]
-	p, err := leastconntest.StartProxy(a.Addr())
-	require.NoError(t, err)
-	defer p.Close()
-	c, err := leastconntest.Dial(leastconntest.ChannelConfig{
-		ServiceConfig: roundRobin,
-		Endpoints:     []resolver.Endpoint{p.Endpoint()},
-	})
-	require.NoError(t, err)
-	defer c.Close()
-	for i := range 3 {
-		require.NoError(t, c.WaitServed(t.Context(), a))
-		s, err := c.Open(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, s.Ping())
-		require.Equal(t, i+1, p.Accepted())
-		p.Reset()
-		require.Equal(t, codes.Unavailable, status.Code(s.Wait()))
-		require.NoError(t, a.WaitLive(t.Context(), 0))
-	}
-}
-
 func TestProxyResetsWhatIsOpen(t *testing.T) {
 	s := newProxyEnv(t)
 	var all []*net.TCPConn
@@ -167,26 +95,6 @@ func TestProxyResetsWhatIsOpen(t *testing.T) {
 	client, server := s.open()
 	s.send(client, "later ones live")
 	s.gets(server, "later ones live")
-}
-
-func TestProxyPassesResetsOn(t *testing.T) {
-	for _, d := range bothWays {
-		t.Run(d.String(), func(t *testing.T) {
-			s := newProxyEnv(t)
-			client, server := s.open()
-			from, to := ends(d, client, server)
-			require.NoError(t, from.SetLinger(0))
-			require.NoError(t, from.Close())
-			s.isReset(to)
-			s.conns(0)
-		})
-	}
-	t.Run("server is down", func(t *testing.T) {
-		s := newProxyEnv(t)
-		require.NoError(t, s.server.Close())
-		s.refused()
-		s.conns(0)
-	})
 }
 
 func TestProxyBlackholeKeepsConnectionsAndLosesNothing(t *testing.T) {
