@@ -41,7 +41,7 @@ func TestWeight(t *testing.T) {
 	} {
 		require.Equal(t, tc.want, resolver.Weight(tc.endpoint), name)
 	}
-	require.EqualValues(t, 1<<31, resolver.MaxWeight)
+	require.Equal(t, uint32(1<<31), uint32(resolver.MaxWeight))
 }
 
 func TestID(t *testing.T) {
