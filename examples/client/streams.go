@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
-	"github.com/leastconn/grpc-leastconn/state"
 )
 
 // follow opens a stream from time to time, holds it and prints how many each server holds. A client of your own calls a
@@ -89,9 +89,9 @@ func demonstrate(ctx context.Context, stay bool, out io.Writer) error {
 
 // ready is how many servers the policy may choose now.
 func ready() (n int) {
-	for _, service := range state.Snapshots() {
+	for _, service := range leastconnbalancer.Snapshots() {
 		for _, e := range service.Endpoints {
-			if e.State == state.EndpointReady {
+			if e.State == leastconnbalancer.EndpointReady {
 				n++
 			}
 		}

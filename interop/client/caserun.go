@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/interop/grpc_testing"
 
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 	"github.com/leastconn/grpc-leastconn/state"
 )
@@ -96,7 +97,7 @@ func waitReady(ctx context.Context, ch *leastconntest.Channel, servers []server,
 	foreign := false
 	err := leastconntest.WaitFor(ctx, "all servers", func() bool {
 		settled := ch.Conn().GetState() // before the ledgers, which come first
-		ledgers := state.Snapshots()
+		ledgers := leastconnbalancer.Snapshots()
 		missing = missing[:0]
 		for _, s := range servers {
 			if !s.ready(ledgers) {

@@ -15,7 +15,6 @@ import (
 
 	"google.golang.org/grpc"
 
-	_ "github.com/leastconn/grpc-leastconn/leastconnbalancer" // registers least_conn
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 

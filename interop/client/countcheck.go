@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc/stats"
 
-	"github.com/leastconn/grpc-leastconn/state"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 )
 
 // countCheck sees each RPC attempt that is sent and holds the policy's counts against it. It implements stats.Handler.
@@ -29,7 +29,7 @@ func (w *countCheck) HandleRPC(_ context.Context, s stats.RPCStats) {
 		return
 	}
 	addr := header.RemoteAddr.String()
-	counted := inFlight(state.Snapshots(), addr)
+	counted := inFlight(leastconnbalancer.Snapshots(), addr)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent[addr]++
@@ -39,7 +39,7 @@ func (w *countCheck) HandleRPC(_ context.Context, s stats.RPCStats) {
 }
 
 // inFlight is what ledgers count at an address.
-func inFlight(ledgers []state.Snapshot, addr string) (sum int64) {
+func inFlight(ledgers []leastconnbalancer.Snapshot, addr string) (sum int64) {
 	for _, l := range ledgers {
 		for _, n := range l.Endpoints {
 			if slices.Contains(n.Addresses, addr) {

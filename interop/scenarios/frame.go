@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/leastconn/grpc-leastconn/state"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 )
 
 // What a frame has room for, in a terminal of 24 lines and 80 columns.
@@ -27,12 +27,12 @@ const (
 	yellow = "33"
 )
 
-var barColours = map[state.EndpointState]string{
-	state.EndpointReady: green, state.EndpointDraining: yellow, state.EndpointNotReady: faint, state.EndpointDeparted: faint,
+var barColours = map[leastconnbalancer.EndpointState]string{
+	leastconnbalancer.EndpointReady: green, leastconnbalancer.EndpointDraining: yellow, leastconnbalancer.EndpointNotReady: faint, leastconnbalancer.EndpointDeparted: faint,
 }
 
 // frame is the load of the process as text.
-func (w *watch) frame(services []state.Snapshot) string {
+func (w *watch) frame(services []leastconnbalancer.Snapshot) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "least_conn in this process, %.1fs\n", time.Since(w.begun).Seconds())
 	rows := frameRows
@@ -55,13 +55,13 @@ func (w *watch) frame(services []state.Snapshot) string {
 	return text.String()
 }
 
-func (w *watch) table(text io.Writer, nodes []state.EndpointSnapshot, next state.MemberSnapshot) {
+func (w *watch) table(text io.Writer, nodes []leastconnbalancer.EndpointSnapshot, next leastconnbalancer.MemberSnapshot) {
 	most := 1.0
 	for _, n := range nodes {
 		most = max(most, level(n.InFlight+n.Penalty, n))
 	}
 	cell := max(1, most/barWidth)
-	nodes = slices.SortedStableFunc(slices.Values(nodes), func(a, b state.EndpointSnapshot) int {
+	nodes = slices.SortedStableFunc(slices.Values(nodes), func(a, b leastconnbalancer.EndpointSnapshot) int {
 		return cmp.Compare(w.name(a), w.name(b))
 	})
 	t := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
@@ -89,7 +89,7 @@ func (w *watch) table(text io.Writer, nodes []state.EndpointSnapshot, next state
 const noName = "–"
 
 // name returns what the server calls itself.
-func (w *watch) name(n state.EndpointSnapshot) string {
+func (w *watch) name(n leastconnbalancer.EndpointSnapshot) string {
 	for _, a := range n.Addresses {
 		if name, ok := w.names[a]; ok {
 			return name
@@ -99,7 +99,7 @@ func (w *watch) name(n state.EndpointSnapshot) string {
 }
 
 // lowest returns the first member that may be chosen next: of the lowest score in the highest priority level.
-func lowest(nodes []state.EndpointSnapshot) (next state.MemberSnapshot) {
+func lowest(nodes []leastconnbalancer.EndpointSnapshot) (next leastconnbalancer.MemberSnapshot) {
 	for _, n := range nodes {
 		m, ok := n.Eligible()
 		if ok && m.Score > 0 && (next.Score == 0 || cmp.Or(cmp.Compare(m.Priority, next.Priority), cmp.Compare(m.Score, next.Score)) < 0) {
@@ -110,7 +110,7 @@ func lowest(nodes []state.EndpointSnapshot) (next state.MemberSnapshot) {
 }
 
 // level returns a load of n over its weight.
-func level(load int64, n state.EndpointSnapshot) float64 {
+func level(load int64, n leastconnbalancer.EndpointSnapshot) float64 {
 	if m, ok := n.Eligible(); ok {
 		return float64(load) / float64(m.Weight)
 	}
@@ -118,9 +118,9 @@ func level(load int64, n state.EndpointSnapshot) float64 {
 }
 
 // busiest returns nodes by level, the highest first.
-func busiest(nodes []state.EndpointSnapshot) []state.EndpointSnapshot {
+func busiest(nodes []leastconnbalancer.EndpointSnapshot) []leastconnbalancer.EndpointSnapshot {
 	sorted := slices.Clone(nodes)
-	slices.SortStableFunc(sorted, func(a, b state.EndpointSnapshot) int {
+	slices.SortStableFunc(sorted, func(a, b leastconnbalancer.EndpointSnapshot) int {
 		return cmp.Compare(level(b.InFlight, b), level(a.InFlight, a))
 	})
 	return sorted

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leastconn/grpc-leastconn/state"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 )
 
 // loadRow is what a frame says of an endpoint.
@@ -39,13 +39,13 @@ func loadRows(t *testing.T, frame string) map[string]loadRow {
 	return rows
 }
 
-func member(weight uint32, inFlight int64) state.MemberSnapshot {
-	return state.MemberSnapshot{Ready: true, Draining: weight == 0, Weight: weight, SlowStartFactor: 1, Score: float64(inFlight+1) / float64(max(1, weight))}
+func member(weight uint32, inFlight int64) leastconnbalancer.MemberSnapshot {
+	return leastconnbalancer.MemberSnapshot{Ready: true, Draining: weight == 0, Weight: weight, SlowStartFactor: 1, Score: float64(inFlight+1) / float64(max(1, weight))}
 }
 
-func frameOf(nodes ...state.EndpointSnapshot) string {
+func frameOf(nodes ...leastconnbalancer.EndpointSnapshot) string {
 	w := &watch{begun: time.Now(), names: map[string]string{"h:1": "one"}, screen: openScreen(&bytes.Buffer{}), recent: []string{"an event"}}
-	return w.frame([]state.Snapshot{{ResourceKey: "key\x1b[2J", Endpoints: nodes}})
+	return w.frame([]leastconnbalancer.Snapshot{{ResourceKey: "key\x1b[2J", Endpoints: nodes}})
 }
 
 func TestFrame(t *testing.T) {
@@ -54,13 +54,13 @@ func TestFrame(t *testing.T) {
 	lower := member(1, 0)
 	lower.Priority = 1
 	frame := frameOf(
-		state.EndpointSnapshot{Addresses: []string{"g:1", "h:1"}, State: state.EndpointReady, InFlight: 5, Members: []state.MemberSnapshot{member(2, 5)}},
-		state.EndpointSnapshot{Addresses: []string{"i:1"}, State: state.EndpointReady, InFlight: 2, Penalty: 1, Members: []state.MemberSnapshot{member(1, 3)}},
-		state.EndpointSnapshot{Addresses: []string{"j:1"}, State: state.EndpointDraining, InFlight: 60, Members: []state.MemberSnapshot{member(0, 0)}},
-		state.EndpointSnapshot{Addresses: []string{"k:1"}, State: state.EndpointReady, Members: []state.MemberSnapshot{full}},
-		state.EndpointSnapshot{Addresses: []string{"l:1"}, State: state.EndpointReady, Members: []state.MemberSnapshot{lower}},
-		state.EndpointSnapshot{Addresses: []string{"m:1"}, State: state.EndpointNotReady, Members: []state.MemberSnapshot{{}}},
-		state.EndpointSnapshot{Addresses: []string{"n:1"}, State: state.EndpointDeparted, InFlight: 3},
+		leastconnbalancer.EndpointSnapshot{Addresses: []string{"g:1", "h:1"}, State: leastconnbalancer.EndpointReady, InFlight: 5, Members: []leastconnbalancer.MemberSnapshot{member(2, 5)}},
+		leastconnbalancer.EndpointSnapshot{Addresses: []string{"i:1"}, State: leastconnbalancer.EndpointReady, InFlight: 2, Penalty: 1, Members: []leastconnbalancer.MemberSnapshot{member(1, 3)}},
+		leastconnbalancer.EndpointSnapshot{Addresses: []string{"j:1"}, State: leastconnbalancer.EndpointDraining, InFlight: 60, Members: []leastconnbalancer.MemberSnapshot{member(0, 0)}},
+		leastconnbalancer.EndpointSnapshot{Addresses: []string{"k:1"}, State: leastconnbalancer.EndpointReady, Members: []leastconnbalancer.MemberSnapshot{full}},
+		leastconnbalancer.EndpointSnapshot{Addresses: []string{"l:1"}, State: leastconnbalancer.EndpointReady, Members: []leastconnbalancer.MemberSnapshot{lower}},
+		leastconnbalancer.EndpointSnapshot{Addresses: []string{"m:1"}, State: leastconnbalancer.EndpointNotReady, Members: []leastconnbalancer.MemberSnapshot{{}}},
+		leastconnbalancer.EndpointSnapshot{Addresses: []string{"n:1"}, State: leastconnbalancer.EndpointDeparted, InFlight: 3},
 	)
 	require.NotContains(t, frame, "\x1b")
 	require.Contains(t, frame, `"key\x1b[2J"  0 in flight`)
@@ -77,11 +77,11 @@ func TestFrame(t *testing.T) {
 
 // A frame fits a terminal of 24 lines and 80 columns, however much there is.
 func TestFrameFits(t *testing.T) {
-	var nodes []state.EndpointSnapshot
+	var nodes []leastconnbalancer.EndpointSnapshot
 	for i := range int64(250) {
-		nodes = append(nodes, state.EndpointSnapshot{
-			Addresses: []string{fmt.Sprintf("10.1.1.%d:50051", i)}, State: state.EndpointReady, InFlight: i,
-			Members: []state.MemberSnapshot{member(1, i)},
+		nodes = append(nodes, leastconnbalancer.EndpointSnapshot{
+			Addresses: []string{fmt.Sprintf("10.1.1.%d:50051", i)}, State: leastconnbalancer.EndpointReady, InFlight: i,
+			Members: []leastconnbalancer.MemberSnapshot{member(1, i)},
 		})
 	}
 	frame := frameOf(nodes...)

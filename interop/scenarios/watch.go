@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
 
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
-	"github.com/leastconn/grpc-leastconn/state"
 )
 
 // watchOptions are what the flags say of -watch.
@@ -184,5 +184,5 @@ func (w *watch) say(what string) {
 }
 
 func (w *watch) draw() {
-	w.screen.draw(w.frame(state.Snapshots()))
+	w.screen.draw(w.frame(leastconnbalancer.Snapshots()))
 }

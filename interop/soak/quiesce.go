@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
-	"github.com/leastconn/grpc-leastconn/state"
 )
 
 const (
@@ -118,7 +118,7 @@ func (q *quiesce) waitRecovered(ctx context.Context) error {
 // ready says which listed server a channel may not use yet.
 func (q *quiesce) ready() error {
 	usable := map[string]map[string]bool{} // addresses, by endpoint set
-	for _, s := range state.Snapshots() {
+	for _, s := range leastconnbalancer.Snapshots() {
 		for _, n := range s.Endpoints {
 			for _, m := range n.Members {
 				if usable[m.EndpointSet] == nil {
@@ -189,7 +189,7 @@ func measure() footprint {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	f := footprint{goroutines: runtime.NumGoroutine(), heap: m.HeapAlloc}
-	for _, s := range state.Snapshots() {
+	for _, s := range leastconnbalancer.Snapshots() {
 		f.nodes += len(s.Endpoints)
 	}
 	return f
@@ -219,7 +219,7 @@ func mega(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 // leftovers is what is there after everything was closed.
 type leftovers struct {
 	open       int // attempts
-	ledgers    []state.Snapshot
+	ledgers    []leastconnbalancer.Snapshot
 	goroutines int // more than before
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/leastconn/grpc-leastconn/state"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 )
 
 func TestFootprintThatGrows(t *testing.T) {
@@ -41,7 +41,7 @@ func TestLeftovers(t *testing.T) {
 	require.NoError(t, leftovers{goroutines: -1}.check())
 	assert.EqualError(t, leftovers{open: 2}.check(), "2 attempts are open")
 	assert.EqualError(t, leftovers{goroutines: 3}.check(), "3 goroutines more than before")
-	assert.EqualError(t, leftovers{ledgers: []state.Snapshot{{ResourceKey: "k", InFlight: 4, Endpoints: make([]state.EndpointSnapshot, 5)}}}.check(),
+	assert.EqualError(t, leftovers{ledgers: []leastconnbalancer.Snapshot{{ResourceKey: "k", InFlight: 4, Endpoints: make([]leastconnbalancer.EndpointSnapshot, 5)}}}.check(),
 		`there is a ledger "k" with 5 nodes, 4 in flight`)
 }
 

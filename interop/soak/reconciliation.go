@@ -9,20 +9,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/leastconn/grpc-leastconn/state"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 )
 
 // reconciliation is what each party says at one moment of what is in flight.
 type reconciliation struct {
-	counts      counts           // the ledgers', of every node that they have and by key
-	members     map[listing]int  // the ledgers' members
-	listed      map[listing]bool // what channels list
-	open        map[location]int // attempts, as gRPC has told them
-	unconnected int              // attempts that have no connection yet
-	counted     map[string]int   // the ledgers' counts by member
-	served      map[string]int   // what servers see, by member
-	abandoned   map[string]int   // what servers have ended and the client has not noticed, by member
-	snapshots   []state.Snapshot // where counts come from
+	counts      counts                       // the ledgers', of every node that they have and by key
+	members     map[listing]int              // the ledgers' members
+	listed      map[listing]bool             // what channels list
+	open        map[location]int             // attempts, as gRPC has told them
+	unconnected int                          // attempts that have no connection yet
+	counted     map[string]int               // the ledgers' counts by member
+	served      map[string]int               // what servers see, by member
+	abandoned   map[string]int               // what servers have ended and the client has not noticed, by member
+	snapshots   []leastconnbalancer.Snapshot // where counts come from
 }
 
 // listing is a node as one endpoint set, a channel's, has it.
@@ -36,7 +36,7 @@ func reconcile(s *env, a *attempts) (reconciliation, error) {
 	m := a.mark()
 	b := reconciliation{
 		members: map[listing]int{}, listed: map[listing]bool{}, open: map[location]int{}, counted: map[string]int{},
-		abandoned: m.abandoned, served: s.fleet.served(), snapshots: state.Snapshots(),
+		abandoned: m.abandoned, served: s.fleet.served(), snapshots: leastconnbalancer.Snapshots(),
 	}
 	for p, at := range m.connected {
 		if p.node != "" {
@@ -126,7 +126,7 @@ const endDelay = 5 * time.Second
 type counts map[location]int
 
 // countsOf reads snapshots, and refuses what no ledger may say.
-func countsOf(snapshots []state.Snapshot, e *env) (counts, error) {
+func countsOf(snapshots []leastconnbalancer.Snapshot, e *env) (counts, error) {
 	c := counts{}
 	ours := map[string]bool{}
 	for _, ch := range e.channels {
@@ -157,16 +157,16 @@ func countsOf(snapshots []state.Snapshot, e *env) (counts, error) {
 }
 
 // keyOf returns the resource key that the ledger's channels have when nothing has moved them.
-func keyOf(s state.Snapshot) string { return strings.TrimSuffix(s.ResourceKey, moved) }
+func keyOf(s leastconnbalancer.Snapshot) string { return strings.TrimSuffix(s.ResourceKey, moved) }
 
 // placeOf returns where a ledger's node is. That of no server is known by its address.
-func (f *fleet) locationOf(s state.Snapshot, n state.EndpointSnapshot) location {
+func (f *fleet) locationOf(s leastconnbalancer.Snapshot, n leastconnbalancer.EndpointSnapshot) location {
 	addr := addrOf(n)
 	return location{keyOf(s), cmp.Or(n.ID, f.owner(addr).server, addr)}
 }
 
 // addrOf returns an address of the node. All that it has are one server's.
-func addrOf(n state.EndpointSnapshot) string {
+func addrOf(n leastconnbalancer.EndpointSnapshot) string {
 	if len(n.Addresses) == 0 {
 		return "nowhere"
 	}
@@ -179,7 +179,7 @@ type sample struct {
 	before    mark
 	begun     map[string]int
 	at        time.Time // after the snapshots
-	snapshots []state.Snapshot
+	snapshots []leastconnbalancer.Snapshot
 }
 
 // tooHigh says where more is counted than attempts can have been open. One that has no connection yet may be picked for

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
-	"github.com/leastconn/grpc-leastconn/state"
 )
 
 // balanced are parties that agree: server a holds two RPCs and b has one that is abandoned.
@@ -85,7 +84,7 @@ func TestTooHigh(t *testing.T) {
 			begun:       map[string]int{"k": 10},
 		},
 		begun:     map[string]int{"k": 11, "other": 100},
-		snapshots: []state.Snapshot{{ResourceKey: "k"}},
+		snapshots: []leastconnbalancer.Snapshot{{ResourceKey: "k"}},
 	}
 	require.NoError(t, s.tooHigh())
 	for p, more := range map[location]string{
@@ -98,7 +97,7 @@ func TestTooHigh(t *testing.T) {
 		assert.EqualError(t, s.tooHigh(), more)
 		s.counts[p]--
 	}
-	s.snapshots = append(s.snapshots, state.Snapshot{ResourceKey: "k, moved"})
+	s.snapshots = append(s.snapshots, leastconnbalancer.Snapshot{ResourceKey: "k, moved"})
 	s.counts[sum] = 10
 	require.NoError(t, s.tooHigh(), "three may show twice")
 	s.counts[sum] = 11
@@ -127,29 +126,29 @@ func TestCountsOfWrongLedgers(t *testing.T) {
 		fleet:    &fleet{owners: map[string]owner{"1": {"m", "a"}, "2": {"m", "a"}}},
 		channels: []*channel{{spec: channelSpec{policy: leastconnbalancer.Config{ResourceKey: "k"}}}},
 	}
-	node := state.EndpointSnapshot{Addresses: []string{"1", "2"}, InFlight: 2}
-	named := state.EndpointSnapshot{ID: "b", Addresses: []string{"x"}, InFlight: 1}
-	got, err := countsOf([]state.Snapshot{{ResourceKey: "k", InFlight: 3, Endpoints: []state.EndpointSnapshot{node, named}}}, e)
+	node := leastconnbalancer.EndpointSnapshot{Addresses: []string{"1", "2"}, InFlight: 2}
+	named := leastconnbalancer.EndpointSnapshot{ID: "b", Addresses: []string{"x"}, InFlight: 1}
+	got, err := countsOf([]leastconnbalancer.Snapshot{{ResourceKey: "k", InFlight: 3, Endpoints: []leastconnbalancer.EndpointSnapshot{node, named}}}, e)
 	require.NoError(t, err)
 	assert.Equal(t, counts{sum: 3, a: 2, b: 1}, got)
-	got, err = countsOf([]state.Snapshot{
-		{ResourceKey: "k", InFlight: 1, Endpoints: []state.EndpointSnapshot{named}},
-		{ResourceKey: "k, moved", InFlight: 3, Endpoints: []state.EndpointSnapshot{node, named}},
+	got, err = countsOf([]leastconnbalancer.Snapshot{
+		{ResourceKey: "k", InFlight: 1, Endpoints: []leastconnbalancer.EndpointSnapshot{named}},
+		{ResourceKey: "k, moved", InFlight: 3, Endpoints: []leastconnbalancer.EndpointSnapshot{node, named}},
 	}, e)
 	require.NoError(t, err)
 	assert.Equal(t, counts{sum: 4, a: 2, b: 2}, got)
 
-	lost, err := countsOf([]state.Snapshot{{ResourceKey: "k", InFlight: 1, Endpoints: []state.EndpointSnapshot{{InFlight: 1}}}}, e)
+	lost, err := countsOf([]leastconnbalancer.Snapshot{{ResourceKey: "k", InFlight: 1, Endpoints: []leastconnbalancer.EndpointSnapshot{{InFlight: 1}}}}, e)
 	require.NoError(t, err)
 	assert.Equal(t, counts{sum: 1, {"k", "nowhere"}: 1}, lost)
-	twice := []state.EndpointSnapshot{{Addresses: []string{"1"}}, {Addresses: []string{"2"}}}
-	_, err = countsOf([]state.Snapshot{{ResourceKey: "k", Endpoints: twice}}, e)
+	twice := []leastconnbalancer.EndpointSnapshot{{Addresses: []string{"1"}}, {Addresses: []string{"2"}}}
+	_, err = countsOf([]leastconnbalancer.Snapshot{{ResourceKey: "k", Endpoints: twice}}, e)
 	assert.EqualError(t, err, `ledger "k" has two nodes of a, whose endpoints always share an address or an id`)
-	_, err = countsOf([]state.Snapshot{{ResourceKey: "other"}}, e)
+	_, err = countsOf([]leastconnbalancer.Snapshot{{ResourceKey: "other"}}, e)
 	assert.EqualError(t, err, `there is a ledger "other" that no channel has asked for`)
-	_, err = countsOf([]state.Snapshot{{ResourceKey: "k", InFlight: -1}}, e)
+	_, err = countsOf([]leastconnbalancer.Snapshot{{ResourceKey: "k", InFlight: -1}}, e)
 	assert.EqualError(t, err, `ledger "k" has -1 in flight`)
 	node.InFlight = -1
-	_, err = countsOf([]state.Snapshot{{ResourceKey: "k", Endpoints: []state.EndpointSnapshot{node}}}, e)
+	_, err = countsOf([]leastconnbalancer.Snapshot{{ResourceKey: "k", Endpoints: []leastconnbalancer.EndpointSnapshot{node}}}, e)
 	assert.EqualError(t, err, `node ["1" "2"] of ledger "k" has -1 in flight`)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
@@ -25,7 +26,7 @@ type sampler struct {
 // violation is something that must not be, with the ledgers as they were.
 type violation struct {
 	what      error
-	snapshots []state.Snapshot
+	snapshots []leastconnbalancer.Snapshot
 }
 
 // Error says what must not be.
@@ -35,7 +36,7 @@ func (v *violation) Error() string { return v.what.Error() }
 func (v *violation) Unwrap() error { return v.what }
 
 // violated returns what as a violation with the ledgers as they are now.
-func violated(what error) error { return &violation{what, state.Snapshots()} }
+func violated(what error) error { return &violation{what, leastconnbalancer.Snapshots()} }
 
 // run samples until ctx ends; a violation is returned at once.
 func (s *sampler) run(ctx context.Context) error {
@@ -61,7 +62,7 @@ func (s *sampler) sample() error {
 		return violated(err)
 	}
 	now := sample{before: s.attempts.mark()}
-	now.snapshots = state.Snapshots()
+	now.snapshots = leastconnbalancer.Snapshots()
 	now.at = time.Now()
 	now.begun = s.attempts.mark().begun
 	var err error

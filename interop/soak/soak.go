@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leastconn/grpc-leastconn/state"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 )
 
 // patience is how long a quiet point may take to become quiet: it is generous, as only what never becomes so is wrong.
@@ -104,7 +104,7 @@ func (s *soak) nothingLeft(goroutines int) error {
 		runtime.GC()
 		return leftovers{
 			open:       s.attempts.count(),
-			ledgers:    state.Snapshots(),
+			ledgers:    leastconnbalancer.Snapshots(),
 			goroutines: runtime.NumGoroutine() - goroutines,
 		}.check()
 	})
