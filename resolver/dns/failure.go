@@ -21,8 +21,8 @@ func (f *failure) Unwrap() error { return f.cause }
 
 // missing reports whether the error says that there are no such records.
 func missing(err error) bool {
-	f, ok := errors.AsType[*failure](err)
-	return ok && f.missing
+	var f *failure
+	return errors.As(err, &f) && f.missing
 }
 
 // explain makes a failure of what the asker returned. The context is the one of
@@ -31,13 +31,15 @@ func (s source) explain(ctx context.Context, records, name string, err error) er
 	f := &failure{cause: err}
 	server, cause := s.server, err.Error()
 	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
-	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		f.missing, cause = e.IsNotFound, e.Err
-		late = late || e.IsTimeout
+	var answered *net.DNSError
+	var otherFamily *net.AddrError
+	if errors.As(err, &answered) {
+		f.missing, cause = answered.IsNotFound, answered.Err
+		late = late || answered.IsTimeout
 		if server == "" {
-			server = e.Server
+			server = answered.Server
 		}
-	} else if _, ok := errors.AsType[*net.AddrError](err); ok {
+	} else if errors.As(err, &otherFamily) {
 		// The hosts file has the name, but not in this family.
 		f.missing = true
 	}
