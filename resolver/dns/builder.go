@@ -2,6 +2,7 @@ package dns
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"strings"
 
@@ -69,6 +70,23 @@ func plainHost(endpoint string) string {
 		endpoint = address + "]"
 	}
 	return cmp.Or(strings.TrimSuffix(endpoint, "."), "localhost")
+}
+
+// inAuthority are the characters that stand for themselves in an authority, RFC
+// 3986 section 3.2.
+const inAuthority = alphanumeric + "-._~" + "!$&'()*+,;=" + ":[]@"
+
+// encodeAuthority escapes all but the characters that an authority may have.
+func encodeAuthority(authority string) string {
+	var b strings.Builder
+	for _, c := range []byte(authority) {
+		if strings.IndexByte(inAuthority, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }
 
 // lookup returns what the poller of the target does each time.
