@@ -39,9 +39,9 @@ func (b builder) Build(t resolver.Target, cc resolver.ClientConn, _ resolver.Bui
 	}
 	if parsed.literal.IsValid() {
 		cc.UpdateState(stateOf([]endpoint{{addr: parsed.literal}}))
-		return fixed{}, nil
+		return staticResolver{}, nil
 	}
-	return start(parsed.params, cc, parsed.lookup(newAsker(parsed.server))), nil
+	return startPoller(parsed.params, cc, parsed.lookup(newNetResolver(parsed.server))), nil
 }
 
 // OverrideAuthority returns what certificates are checked against. For a target
@@ -90,16 +90,16 @@ func encodeAuthority(authority string) string {
 }
 
 // lookup returns what the poller of the target does each time.
-func (t target) lookup(ask asker) lookup {
-	hosts := &hosts{source: source{asker: ask, scheme: t.scheme, server: t.server}, params: t.params}
+func (t target) lookup(r netResolver) lookup {
+	hosts := &hosts{source: source{netResolver: r, scheme: t.scheme, server: t.server}, params: t.params}
 	if t.scheme == SRVScheme {
-		return (&srvLookup{hosts: hosts, name: t.name}).look
+		return (&srvLookup{hosts: hosts, name: t.name}).lookup
 	}
-	return (&hostLookup{hosts: hosts, name: t.name, port: t.port}).look
+	return (&hostLookup{hosts: hosts, name: t.name, port: t.port}).lookup
 }
 
-// fixed is the resolver of an address that needs no lookup.
-type fixed struct{}
+// staticResolver is the resolver of an address that needs no lookup.
+type staticResolver struct{}
 
-func (fixed) ResolveNow(resolver.ResolveNowOptions) {}
-func (fixed) Close()                                {}
+func (staticResolver) ResolveNow(resolver.ResolveNowOptions) {}
+func (staticResolver) Close()                                {}

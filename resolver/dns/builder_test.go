@@ -13,14 +13,14 @@ import (
 )
 
 // build builds the registered resolver of a dial target, as gRPC does.
-func build(t *testing.T, dial string) (*conn, resolver.Resolver, error) {
+func build(t *testing.T, dial string) (*recordingConn, resolver.Resolver, error) {
 	t.Helper()
 	u, err := url.Parse(dial)
 	require.NoError(t, err)
 	b := resolver.Get(u.Scheme)
 	require.NotNil(t, b, u.Scheme)
 	require.Implements(t, (*resolver.AuthorityOverrider)(nil), b)
-	c := &conn{}
+	c := &recordingConn{}
 	r, err := b.Build(resolver.Target{URL: *u}, c, resolver.BuildOptions{})
 	return c, r, err
 }
@@ -34,10 +34,10 @@ func TestAddressesNeedNoLookup(t *testing.T) {
 	} {
 		c, r, err := build(t, dial)
 		require.NoError(t, err, dial)
-		require.Equal(t, []string{want}, c.take(), dial)
+		require.Equal(t, []string{want}, c.takeEvents(), dial)
 		r.ResolveNow(resolver.ResolveNowOptions{})
 		r.Close()
-		require.Empty(t, c.take(), dial)
+		require.Empty(t, c.takeEvents(), dial)
 	}
 }
 
@@ -46,13 +46,13 @@ func TestBuildRefuses(t *testing.T) {
 	require.EqualError(t, err, `dns-poll: target "dns-poll:///api.test?interval=1ms": parameter interval: value "1ms": want a duration from 100ms to 1h, such as 10s`)
 	_, _, err = build(t, "srv:///api.test")
 	require.ErrorContains(t, err, `srv: target "srv:///api.test": name "api.test": want _service._proto.name`)
-	require.Empty(t, c.take())
+	require.Empty(t, c.takeEvents())
 }
 
 // A failure must never look like an answer, whoever is asked.
 func TestAskersAreStrict(t *testing.T) {
 	for server, goOnly := range map[string]bool{"": false, "127.0.0.1:53": true} {
-		r := newAsker(server).(*net.Resolver)
+		r := newNetResolver(server).(*net.Resolver)
 		require.True(t, r.StrictErrors)
 		require.Equal(t, goOnly, r.PreferGo)
 	}
@@ -73,7 +73,7 @@ func TestCloseWithoutAnAnswer(t *testing.T) {
 		r.Close()
 		require.Less(t, time.Since(began), 3*time.Second, dial)
 		require.Eventually(t, func() bool { return !strings.Contains(stacks(), "net.(*Resolver)") }, 3*time.Second, time.Millisecond, dial)
-		require.Empty(t, c.take(), dial)
+		require.Empty(t, c.takeEvents(), dial)
 		require.NoError(t, silent.Close())
 	}
 }

@@ -14,13 +14,13 @@ import (
 
 // resolve runs the resolver of a target on a zone, as Build does. A step is one
 // more lookup; it returns what the channel is told.
-func resolve(t *testing.T, dial string, z *zone) (step func() []string) {
+func runResolver(t *testing.T, dial string, z *fakeDNS) (step func() []string) {
 	t.Helper()
 	parsed, _, err := parseDial(t, dial)
 	require.NoError(t, err)
 	parsed.interval, parsed.minInterval = time.Hour, 100*time.Millisecond
-	c := &conn{}
-	r := start(parsed.params, c, parsed.lookup(z))
+	c := &recordingConn{}
+	r := startPoller(parsed.params, c, parsed.lookup(z))
 	t.Cleanup(r.Close)
 	started := false
 	return func() []string {
@@ -30,7 +30,7 @@ func resolve(t *testing.T, dial string, z *zone) (step func() []string) {
 		}
 		started = true
 		synctest.Wait()
-		return c.take()
+		return c.takeEvents()
 	}
 }
 
@@ -47,11 +47,11 @@ func TestAddressesAreEndpoints(t *testing.T) {
 		"?family=6": "[fd00::1]:80 [fd00::2]:80",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			z := &zone{addrs: map[string][]string{
+			z := &fakeDNS{addrs: map[string][]string{
 				"A api.test":    {"10.0.0.10", "::ffff:10.0.0.1", "10.0.0.9", "10.0.0.10"},
 				"AAAA api.test": {"fd00::2", "fd00:0::1"},
 			}}
-			step := resolve(t, "dns-poll://ns.test/api.test:80"+family, z)
+			step := runResolver(t, "dns-poll://ns.test/api.test:80"+family, z)
 			require.Equal(t, []string{want}, step(), family)
 			z.addrs["A api.test"] = []string{"10.0.0.9", "10.0.0.10", "10.0.0.1"}
 			z.addrs["AAAA api.test"] = []string{"fd00::1", "fd00::2", "fd00::1"}
@@ -65,8 +65,8 @@ func TestAddressesAreEndpoints(t *testing.T) {
 // A host with addresses in one family only is as good as any.
 func TestOneFamilyIsNoError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		z := &zone{addrs: map[string][]string{"AAAA api.test": {"fd00::1"}}}
-		step := resolve(t, "dns-poll:///api.test:80", z)
+		z := &fakeDNS{addrs: map[string][]string{"AAAA api.test": {"fd00::1"}}}
+		step := runResolver(t, "dns-poll:///api.test:80", z)
 		require.Equal(t, []string{"[fd00::1]:80"}, step())
 		for range 5 {
 			require.Empty(t, step())
@@ -76,9 +76,9 @@ func TestOneFamilyIsNoError(t *testing.T) {
 
 func TestMissingIsBelievedAfterSomeInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		z := &zone{addrs: map[string][]string{"A api.test": {"10.0.0.1"}}}
+		z := &fakeDNS{addrs: map[string][]string{"A api.test": {"10.0.0.1"}}}
 		gone := map[string]error{"A api.test": nxDomain, "AAAA api.test": nxDomain}
-		step := resolve(t, "dns-poll://ns.test/api.test:80?emptyAfter=3", z)
+		step := runResolver(t, "dns-poll://ns.test/api.test:80?emptyAfter=3", z)
 		require.Equal(t, []string{"10.0.0.1:80"}, step())
 		z.fails = gone
 		require.Equal(t, []string{hostMissing}, step())
@@ -108,8 +108,8 @@ func TestMissingIsBelievedAfterSomeInARow(t *testing.T) {
 // An answer without records is the same, and emptyAfter=1 believes it at once.
 func TestAnEmptyAnswerIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		z := &zone{addrs: map[string][]string{"A api.test": {"10.0.0.1"}}}
-		step := resolve(t, "dns-poll://ns.test/api.test:80?emptyAfter=1", z)
+		z := &fakeDNS{addrs: map[string][]string{"A api.test": {"10.0.0.1"}}}
+		step := runResolver(t, "dns-poll://ns.test/api.test:80?emptyAfter=1", z)
 		require.Equal(t, []string{"10.0.0.1:80"}, step())
 		z.addrs = nil
 		require.Equal(t, []string{"", "error: dns-poll: A records of api.test from ns.test:53: there are none"}, step())
@@ -119,8 +119,8 @@ func TestAnEmptyAnswerIsMissing(t *testing.T) {
 // Before any good answer there is nothing to believe: RPCs fail with the cause.
 func TestMissingFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		z := &zone{fails: map[string]error{"A api.test": nxDomain, "AAAA api.test": nxDomain}}
-		step := resolve(t, "dns-poll://ns.test/api.test:80", z)
+		z := &fakeDNS{fails: map[string]error{"A api.test": nxDomain, "AAAA api.test": nxDomain}}
+		step := runResolver(t, "dns-poll://ns.test/api.test:80", z)
 		for range 5 {
 			require.Equal(t, []string{hostMissing}, step())
 		}
@@ -130,8 +130,8 @@ func TestMissingFromTheStart(t *testing.T) {
 // A failure of one family leaves its addresses as they were.
 func TestAFailureOfOneFamily(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		z := &zone{addrs: map[string][]string{"A api.test": {"10.0.0.1"}, "AAAA api.test": {"fd00::1"}}}
-		step := resolve(t, "dns-poll://ns.test/api.test:80", z)
+		z := &fakeDNS{addrs: map[string][]string{"A api.test": {"10.0.0.1"}, "AAAA api.test": {"fd00::1"}}}
+		step := runResolver(t, "dns-poll://ns.test/api.test:80", z)
 		require.Equal(t, []string{"10.0.0.1:80 [fd00::1]:80"}, step())
 		z.fails = map[string]error{"A api.test": servFail}
 		z.addrs["AAAA api.test"] = []string{"fd00::2"}
@@ -160,24 +160,24 @@ func TestWhatErrorsSay(t *testing.T) {
 		"dns-poll: A records of api.test from ns.test:53: odd":                   {"ns.test:53", fmt.Errorf("odd")},
 	} {
 		s := source{scheme: PollScheme, server: given.server}
-		err := s.explain(t.Context(), "A", "api.test", given.err)
+		err := s.failureOf(t.Context(), "A", "api.test", given.err)
 		require.EqualError(t, err, want)
 		require.ErrorIs(t, err, given.err)
 		_, otherFamily := given.err.(*net.AddrError)
-		require.Equal(t, otherFamily, missing(err))
+		require.Equal(t, otherFamily, isNotFound(err))
 	}
 	late, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	err := source{scheme: SRVScheme}.explain(late, "SRV", "api.test", nxDomain)
+	err := source{scheme: SRVScheme}.failureOf(late, "SRV", "api.test", nxDomain)
 	require.EqualError(t, err, "srv: SRV records of api.test from the system's resolver: no answer in time")
-	require.False(t, missing(err))
+	require.False(t, isNotFound(err))
 
-	require.NoError(t, join(nil))
+	require.NoError(t, joinErrors(nil))
 	var errs []error
 	for _, text := range []string{"a", "b", "c", "d", "e"} {
 		errs = append(errs, fmt.Errorf("%s", text))
 	}
-	require.EqualError(t, join(errs[:1]), "a")
-	require.EqualError(t, join(errs[:3]), "a; b; c")
-	require.EqualError(t, join(errs), "a; b; c; and 2 more")
+	require.EqualError(t, joinErrors(errs[:1]), "a")
+	require.EqualError(t, joinErrors(errs[:3]), "a; b; c")
+	require.EqualError(t, joinErrors(errs), "a; b; c; and 2 more")
 }

@@ -17,9 +17,9 @@ import (
 func TestFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		no := failed("no answer")
-		s := &script{answers: []answer{no, no, no, no, no, no, list("10.0.0.1:80"), no, no, list("10.0.0.1:80"), no}}
-		c := &conn{}
-		r := start(every(10*time.Second), c, s.look)
+		s := &scriptedLookup{answers: []answer{no, no, no, no, no, no, found("10.0.0.1:80"), no, no, found("10.0.0.1:80"), no}}
+		c := &recordingConn{}
+		r := startPoller(every(10*time.Second), c, s.lookup)
 		time.Sleep(time.Hour)
 		r.Close()
 		for i, longest := range []time.Duration{1, 2, 4, 8, 10, 10, 10, 10, 10, 10, 10} {
@@ -27,7 +27,7 @@ func TestFailures(t *testing.T) {
 			require.LessOrEqual(t, s.pauses()[i], longest, i)
 			require.GreaterOrEqual(t, s.pauses()[i], longest*8/10, i)
 		}
-		events := c.take()
+		events := c.takeEvents()
 		for i, e := range events {
 			if i != 6 {
 				require.Equal(t, "error: no answer", e, i)
@@ -40,8 +40,8 @@ func TestFailures(t *testing.T) {
 // With a short interval nothing comes faster than the interval.
 func TestRetriesAreNotFasterThanTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{answers: []answer{failed("no answer")}}
-		r := start(every(500*time.Millisecond), &conn{}, s.look)
+		s := &scriptedLookup{answers: []answer{failed("no answer")}}
+		r := startPoller(every(500*time.Millisecond), &recordingConn{}, s.lookup)
 		time.Sleep(time.Minute)
 		r.Close()
 		for _, d := range s.pauses() {
@@ -54,14 +54,14 @@ func TestRetriesAreNotFasterThanTheInterval(t *testing.T) {
 // A list that came with an error is used, and both are told, the error last.
 func TestAListWithAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		partial := list("10.0.0.1:80")
-		partial.known, partial.err = false, errors.New("half")
-		s := &script{answers: []answer{partial}}
-		c := &conn{}
-		r := start(every(10*time.Second), c, s.look)
+		partial := found("10.0.0.1:80")
+		partial.complete, partial.err = false, errors.New("half")
+		s := &scriptedLookup{answers: []answer{partial}}
+		c := &recordingConn{}
+		r := startPoller(every(10*time.Second), c, s.lookup)
 		time.Sleep(11 * time.Second)
 		r.Close()
-		require.Equal(t, []string{"10.0.0.1:80", "error: half", "error: half"}, c.take())
+		require.Equal(t, []string{"10.0.0.1:80", "error: half", "error: half"}, c.takeEvents())
 	})
 }
 
@@ -70,20 +70,20 @@ func TestAListWithAnError(t *testing.T) {
 func TestTheEmptyList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		none := failed("no such host")
-		none.known = true
-		s := &script{answers: []answer{none, list("10.0.0.1:80"), none, none, list("10.0.0.1:80")}}
-		c := &conn{refuse: func(s resolver.State) error {
+		none.complete = true
+		s := &scriptedLookup{answers: []answer{none, found("10.0.0.1:80"), none, none, found("10.0.0.1:80")}}
+		c := &recordingConn{refuse: func(s resolver.State) error {
 			if len(s.Endpoints) == 0 {
 				return balancer.ErrBadResolverState
 			}
 			return nil
 		}}
-		r := start(every(time.Second), c, s.look)
+		r := startPoller(every(time.Second), c, s.lookup)
 		time.Sleep(10 * time.Second)
 		r.Close()
 		require.Equal(t, []string{
 			"error: no such host", "10.0.0.1:80", "", "error: no such host", "error: no such host", "10.0.0.1:80",
-		}, c.take())
+		}, c.takeEvents())
 	})
 }
 
@@ -92,17 +92,17 @@ func TestTheEmptyList(t *testing.T) {
 func TestARefusedListIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refusals int
-		c := &conn{refuse: func(resolver.State) error {
+		c := &recordingConn{refuse: func(resolver.State) error {
 			if refusals++; refusals <= 2 {
 				return balancer.ErrBadResolverState
 			}
 			return nil
 		}}
-		s := &script{answers: []answer{list("10.0.0.1:80")}}
-		r := start(every(10*time.Second), c, s.look)
+		s := &scriptedLookup{answers: []answer{found("10.0.0.1:80")}}
+		r := startPoller(every(10*time.Second), c, s.lookup)
 		time.Sleep(time.Minute)
 		r.Close()
-		require.Equal(t, []string{"10.0.0.1:80", "10.0.0.1:80", "10.0.0.1:80"}, c.take())
+		require.Equal(t, []string{"10.0.0.1:80", "10.0.0.1:80", "10.0.0.1:80"}, c.takeEvents())
 		require.LessOrEqual(t, s.pauses()[0], time.Second)
 		require.LessOrEqual(t, s.pauses()[1], 2*time.Second)
 		require.Greater(t, s.pauses()[2], 2*time.Second)
@@ -113,10 +113,10 @@ func TestARefusedListIsSentAgain(t *testing.T) {
 // bubble would not end with a goroutine left.
 func TestCloseInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &conn{}
-		r := start(every(time.Hour), c, (&script{answers: []answer{list("10.0.0.1:80")}}).look)
+		c := &recordingConn{}
+		r := startPoller(every(time.Hour), c, (&scriptedLookup{answers: []answer{found("10.0.0.1:80")}}).lookup)
 		time.Sleep(time.Second)
-		c.take()
+		c.takeEvents()
 		began := time.Now()
 		r.Close()
 		require.Zero(t, time.Since(began))
@@ -124,16 +124,16 @@ func TestCloseInAPause(t *testing.T) {
 		r.ResolveNow(resolver.ResolveNowOptions{})
 		r.Close()
 		time.Sleep(24 * time.Hour)
-		require.Empty(t, c.take())
+		require.Empty(t, c.takeEvents())
 	})
 }
 
 func TestCloseInALookup(t *testing.T) {
-	for name, a := range map[string]answer{"found": list("10.0.0.1:80"), "failed": failed("cancelled")} {
+	for name, a := range map[string]answer{"found": found("10.0.0.1:80"), "failed": failed("cancelled")} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &conn{}
-				r := start(every(time.Hour), c, func(ctx context.Context) answer {
+				c := &recordingConn{}
+				r := startPoller(every(time.Hour), c, func(ctx context.Context) answer {
 					<-ctx.Done()
 					return a
 				})
@@ -142,7 +142,7 @@ func TestCloseInALookup(t *testing.T) {
 				r.Close()
 				require.Zero(t, time.Since(began))
 				time.Sleep(24 * time.Hour)
-				require.Empty(t, c.take())
+				require.Empty(t, c.takeEvents())
 			})
 		})
 	}
@@ -150,8 +150,8 @@ func TestCloseInALookup(t *testing.T) {
 
 func TestCloseInAnUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &conn{hold: make(chan struct{})}
-		r := start(every(time.Hour), c, (&script{answers: []answer{list("10.0.0.1:80")}}).look)
+		c := &recordingConn{hold: make(chan struct{})}
+		r := startPoller(every(time.Hour), c, (&scriptedLookup{answers: []answer{found("10.0.0.1:80")}}).lookup)
 		synctest.Wait()
 		closed := make(chan struct{})
 		go func() {
@@ -166,8 +166,8 @@ func TestCloseInAnUpdate(t *testing.T) {
 		}
 		close(c.hold)
 		<-closed
-		require.Len(t, c.take(), 1)
+		require.Len(t, c.takeEvents(), 1)
 		time.Sleep(24 * time.Hour)
-		require.Empty(t, c.take())
+		require.Empty(t, c.takeEvents())
 	})
 }

@@ -20,12 +20,12 @@ func every(interval time.Duration) params {
 // and an unchanged answer is sent once.
 func TestPollsAtTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{answers: []answer{list("10.0.0.1:80")}, takes: time.Second}
-		c := &conn{}
-		r := start(every(10*time.Second), c, s.look)
+		s := &scriptedLookup{answers: []answer{found("10.0.0.1:80")}, takes: time.Second}
+		c := &recordingConn{}
+		r := startPoller(every(10*time.Second), c, s.lookup)
 		time.Sleep(time.Hour)
 		r.Close()
-		require.Equal(t, []string{"10.0.0.1:80"}, c.take())
+		require.Equal(t, []string{"10.0.0.1:80"}, c.takeEvents())
 		low, high := s.pauses()[0], s.pauses()[0]
 		for _, d := range s.pauses() {
 			low, high = min(low, d), max(high, d)
@@ -40,23 +40,23 @@ func TestPollsAtTheInterval(t *testing.T) {
 
 func TestChangesAreSentWithinAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{answers: []answer{list("10.0.0.1:80"), list("10.0.0.1:80", "10.0.0.2:80"), list("10.0.0.2:80")}}
-		c := &conn{}
-		r := start(every(10*time.Second), c, s.look)
+		s := &scriptedLookup{answers: []answer{found("10.0.0.1:80"), found("10.0.0.1:80", "10.0.0.2:80"), found("10.0.0.2:80")}}
+		c := &recordingConn{}
+		r := startPoller(every(10*time.Second), c, s.lookup)
 		synctest.Wait()
-		require.Equal(t, []string{"10.0.0.1:80"}, c.take())
+		require.Equal(t, []string{"10.0.0.1:80"}, c.takeEvents())
 		time.Sleep(10 * time.Second)
-		require.Equal(t, []string{"10.0.0.1:80 10.0.0.2:80"}, c.take())
+		require.Equal(t, []string{"10.0.0.1:80 10.0.0.2:80"}, c.takeEvents())
 		time.Sleep(10 * time.Second)
-		require.Equal(t, []string{"10.0.0.2:80"}, c.take())
+		require.Equal(t, []string{"10.0.0.2:80"}, c.takeEvents())
 		r.Close()
 	})
 }
 
 func TestResolveNowLooksSoonerButNotAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{answers: []answer{list("10.0.0.1:80")}, takes: time.Second}
-		r := start(every(time.Hour), &conn{}, s.look)
+		s := &scriptedLookup{answers: []answer{found("10.0.0.1:80")}, takes: time.Second}
+		r := startPoller(every(time.Hour), &recordingConn{}, s.lookup)
 		defer r.Close()
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, s.count())
@@ -78,8 +78,8 @@ func TestResolveNowLooksSoonerButNotAtOnce(t *testing.T) {
 
 func TestResolveNowIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{answers: []answer{list("10.0.0.1:80")}, takes: 500 * time.Millisecond}
-		r := start(every(time.Hour), &conn{}, s.look)
+		s := &scriptedLookup{answers: []answer{found("10.0.0.1:80")}, takes: 500 * time.Millisecond}
+		r := startPoller(every(time.Hour), &recordingConn{}, s.lookup)
 		for range 1000 {
 			time.Sleep(100 * time.Millisecond)
 			r.ResolveNow(resolver.ResolveNowOptions{})
@@ -98,8 +98,8 @@ func TestTheIntervalIsTheLongestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := every(time.Second)
 		p.minInterval = time.Hour
-		s := &script{answers: []answer{list("10.0.0.1:80")}}
-		r := start(p, &conn{}, s.look)
+		s := &scriptedLookup{answers: []answer{found("10.0.0.1:80")}}
+		r := startPoller(p, &recordingConn{}, s.lookup)
 		for range 1000 {
 			time.Sleep(100 * time.Millisecond)
 			r.ResolveNow(resolver.ResolveNowOptions{})
@@ -115,8 +115,8 @@ func TestTheIntervalIsTheLongestPause(t *testing.T) {
 // A lookup that takes longer than the interval is waited for.
 func TestLookupsDoNotOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{answers: []answer{list("10.0.0.1:80")}, takes: 5 * time.Second}
-		r := start(every(100*time.Millisecond), &conn{}, s.look)
+		s := &scriptedLookup{answers: []answer{found("10.0.0.1:80")}, takes: 5 * time.Second}
+		r := startPoller(every(100*time.Millisecond), &recordingConn{}, s.lookup)
 		for range 1000 {
 			time.Sleep(100 * time.Millisecond)
 			r.ResolveNow(resolver.ResolveNowOptions{})
@@ -131,7 +131,7 @@ func TestALookupEndsAfterTheTimeout(t *testing.T) {
 		p := every(time.Hour)
 		p.timeout = 3 * time.Second
 		var took []time.Duration
-		r := start(p, &conn{}, func(ctx context.Context) answer {
+		r := startPoller(p, &recordingConn{}, func(ctx context.Context) answer {
 			began := time.Now()
 			<-ctx.Done()
 			took = append(took, time.Since(began))

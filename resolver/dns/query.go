@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// asker asks DNS one question. A *net.Resolver is one.
-type asker interface {
+// netResolver asks DNS one question. A *net.Resolver is one.
+type netResolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 	LookupSRV(ctx context.Context, service, proto, name string) (cname string, records []*net.SRV, err error)
 }
 
-// newAsker returns what asks the server, host:port, or the system's resolver
+// newNetResolver returns what asks the server, host:port, or the system's resolver
 // without one.
 //
 // StrictErrors keeps a failure from looking like an answer: without it, that of
 // one name of the search list is forgotten for the "no such host" of the next.
-func newAsker(server string) asker {
+func newNetResolver(server string) netResolver {
 	return &net.Resolver{
 		PreferGo:     server != "",
 		StrictErrors: true,
@@ -44,9 +44,10 @@ func newAsker(server string) asker {
 	}
 }
 
-// source is an asker whose errors say who was asked for what: each is a failure.
+// source is a resolver whose errors say who was asked for what: each is a
+// failure.
 type source struct {
-	asker
+	netResolver
 	scheme string
 	server string // host:port; "" is the system's resolver
 }
@@ -61,12 +62,13 @@ func (s source) addrs(ctx context.Context, network, host string) ([]netip.Addr, 
 		err = &net.DNSError{Err: "there are none", IsNotFound: true}
 	}
 	if err != nil {
-		return nil, s.explain(ctx, recordsOf[network], host, err)
+		return nil, s.failureOf(ctx, recordsOf[network], host, err)
 	}
+	unmapped := make([]netip.Addr, len(addrs))
 	for i, a := range addrs {
-		addrs[i] = a.Unmap()
+		unmapped[i] = a.Unmap()
 	}
-	return addrs, nil
+	return unmapped, nil
 }
 
 // records returns the SRV records of a name. Those that are malformed, if there
@@ -83,7 +85,7 @@ func (s source) records(ctx context.Context, name string) (records []*net.SRV, e
 		err = &net.DNSError{Err: "there are none", IsNotFound: true}
 	}
 	if err != nil {
-		err = s.explain(ctx, "SRV", name, err)
+		err = s.failureOf(ctx, "SRV", name, err)
 	}
 	return records, err
 }
@@ -91,40 +93,40 @@ func (s source) records(ctx context.Context, name string) (records []*net.SRV, e
 // failure is why a question has no answer. Its text names the records, the name,
 // the server and the cause.
 type failure struct {
-	text    string
-	missing bool // the answer is that there are no such records
-	cause   error
+	text     string
+	notFound bool // the answer is that there are no such records
+	cause    error
 }
 
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// missing reports whether the error says that there are no such records.
-func missing(err error) bool {
+// isNotFound reports whether the error says that there are no such records.
+func isNotFound(err error) bool {
 	var f *failure
-	return errors.As(err, &f) && f.missing
+	return errors.As(err, &f) && f.notFound
 }
 
-// explain makes a failure of what the asker returned. The context is the one of
+// failureOf makes a failure of what the resolver returned. The context is the one of
 // the question.
-func (s source) explain(ctx context.Context, records, name string, err error) error {
+func (s source) failureOf(ctx context.Context, records, name string, err error) error {
 	f := &failure{cause: err}
 	server, cause := s.server, err.Error()
 	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	var answered *net.DNSError
 	var otherFamily *net.AddrError
 	if errors.As(err, &answered) {
-		f.missing, cause = answered.IsNotFound, answered.Err
+		f.notFound, cause = answered.IsNotFound, answered.Err
 		late = late || answered.IsTimeout
 		if server == "" {
 			server = answered.Server
 		}
 	} else if errors.As(err, &otherFamily) {
 		// The hosts file has the name, but not in this family.
-		f.missing = true
+		f.notFound = true
 	}
 	if late {
-		f.missing, cause = false, "no answer in time"
+		f.notFound, cause = false, "no answer in time"
 	}
 	if server == "" {
 		server = "the system's resolver"
@@ -136,15 +138,15 @@ func (s source) explain(ctx context.Context, records, name string, err error) er
 // maxJoined is how many errors a text names.
 const maxJoined = 3
 
-// join returns one error, in one line, for all of them; nil for none.
-func join(errs []error) error {
+// joinErrors returns one error, in one line, for all of them; nil for none.
+func joinErrors(errs []error) error {
 	switch n := len(errs); {
 	case n == 0:
 		return nil
 	case n == 1:
 		return errs[0]
 	case n > maxJoined:
-		return fmt.Errorf("%w; and %d more", join(errs[:maxJoined]), n-maxJoined)
+		return fmt.Errorf("%w; and %d more", joinErrors(errs[:maxJoined]), n-maxJoined)
 	}
 	texts := make([]string, len(errs))
 	for i, err := range errs {

@@ -11,19 +11,19 @@ import (
 )
 
 // list makes an answer of addresses.
-func list(addrs ...string) answer {
+func found(addrs ...string) answer {
 	var a answer
 	for _, addr := range addrs {
 		a.endpoints = append(a.endpoints, endpoint{addr: netip.MustParseAddrPort(addr)})
 	}
-	a.known = true
+	a.complete = true
 	return a
 }
 
 func failed(text string) answer { return answer{err: errors.New(text)} }
 
 // script is a lookup whose answers are given beforehand; the last one stays.
-type script struct {
+type scriptedLookup struct {
 	answers []answer
 	takes   time.Duration
 	running atomic.Int32
@@ -32,7 +32,7 @@ type script struct {
 	started, ended []time.Time
 }
 
-func (s *script) look(ctx context.Context) answer {
+func (s *scriptedLookup) lookup(ctx context.Context) answer {
 	if s.running.Add(1) > 1 {
 		panic("lookups overlap")
 	}
@@ -47,14 +47,14 @@ func (s *script) look(ctx context.Context) answer {
 	return a
 }
 
-func (s *script) note(times *[]time.Time) {
+func (s *scriptedLookup) note(times *[]time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*times = append(*times, time.Now())
 }
 
 // count returns how many lookups there were, once nothing more happens now.
-func (s *script) count() int {
+func (s *scriptedLookup) count() int {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *script) count() int {
 }
 
 // pauses returns the times between lookups.
-func (s *script) pauses() (ds []time.Duration) {
+func (s *scriptedLookup) pauses() (ds []time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, started := range s.started[1:] {

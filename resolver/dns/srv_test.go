@@ -106,11 +106,11 @@ const (
 
 func TestSRVChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		z := &zone{
+		z := &fakeDNS{
 			addrs: map[string][]string{"A a.test.": {"10.0.0.1"}, "A b.test.": {"10.0.0.2"}},
 			srv:   []*net.SRV{{Target: "a.test.", Port: 80}, {Target: "b.test.", Port: 80, Priority: 1}},
 		}
-		step := resolve(t, srvDial, z)
+		step := runResolver(t, srvDial, z)
 		require.Equal(t, []string{"10.0.0.1:80 10.0.0.2:80"}, step())
 		require.Empty(t, step())
 		z.srv = []*net.SRV{{Target: "b.test.", Port: 80, Priority: 1}, {Target: "a.test.", Port: 80}}
@@ -126,13 +126,13 @@ func TestSRVChanges(t *testing.T) {
 
 func TestSRVFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		z := &zone{
+		z := &fakeDNS{
 			addrs: map[string][]string{"A a.test.": {"10.0.0.1"}, "A b.test.": {"10.0.0.2"}},
 			srv:   []*net.SRV{{Target: "a.test.", Port: 80}, {Target: "b.test.", Port: 80}},
 			fails: map[string]error{"A b.test.": servFail},
 		}
 		const bFailed = "error: srv: A records of b.test. from ns.test:53: server misbehaving"
-		step := resolve(t, srvDial, z)
+		step := runResolver(t, srvDial, z)
 		require.Equal(t, []string{"10.0.0.1:80", bFailed}, step(), "a target that was never known is left out")
 		z.fails = nil
 		require.Equal(t, []string{"10.0.0.1:80 10.0.0.2:80"}, step())
@@ -159,11 +159,11 @@ func TestSRVFailures(t *testing.T) {
 
 func TestSRVMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		z := &zone{
+		z := &fakeDNS{
 			addrs: map[string][]string{"A a.test.": {"10.0.0.1"}},
 			srv:   []*net.SRV{{Target: "a.test.", Port: 80}},
 		}
-		step := resolve(t, srvDial, z)
+		step := runResolver(t, srvDial, z)
 		require.Equal(t, []string{"10.0.0.1:80"}, step())
 		z.fails = map[string]error{"SRV": nxDomain}
 		require.Equal(t, []string{srvMissing}, step())
@@ -193,13 +193,13 @@ func TestSRVMissing(t *testing.T) {
 // Malformed records are left out, and said to be there.
 func TestSRVMalformed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		z := &zone{
+		z := &fakeDNS{
 			addrs: map[string][]string{"A a.test.": {"10.0.0.1"}, "A b.test.": {"10.0.0.2"}},
 			srv:   []*net.SRV{{Target: "a.test.", Port: 80}},
 			fails: map[string]error{"SRV": servMalformed},
 		}
 		const malformed = "error: srv: SRV records of _grpc._tcp.api.test from ns.test:53: DNS response contained records which contain invalid names"
-		step := resolve(t, srvDial, z)
+		step := runResolver(t, srvDial, z)
 		require.Equal(t, []string{"10.0.0.1:80", malformed}, step())
 		z.srv = []*net.SRV{{Target: "b.test.", Port: 80}}
 		require.Equal(t, []string{"10.0.0.2:80", malformed}, step())
@@ -210,14 +210,14 @@ func TestSRVMalformed(t *testing.T) {
 
 // What is known of a target goes with its records.
 func TestTargetsAreForgotten(t *testing.T) {
-	z := &zone{addrs: map[string][]string{}}
-	l := &srvLookup{hosts: &hosts{source: source{asker: z, scheme: SRVScheme}, params: defaults()}, name: "_grpc._tcp.api.test"}
+	z := &fakeDNS{addrs: map[string][]string{}}
+	l := &srvLookup{hosts: &hosts{source: source{netResolver: z, scheme: SRVScheme}, params: defaults()}, name: "_grpc._tcp.api.test"}
 	for i := range 100 {
 		target := fmt.Sprint("pod-", i, ".test.")
 		z.addrs["A "+target] = []string{"10.0.0.1"}
 		z.srv = []*net.SRV{{Target: target, Port: 80}, {Target: target, Port: 81}}
-		require.Len(t, l.look(t.Context()).endpoints, 2)
-		require.Len(t, l.hosts.known, 1)
+		require.Len(t, l.lookup(t.Context()).endpoints, 2)
+		require.Len(t, l.hosts.byName, 1)
 		require.Equal(t, 1, z.asked["A "+target], "a target is looked up once a lookup")
 	}
 }

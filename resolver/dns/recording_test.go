@@ -10,7 +10,7 @@ import (
 
 // conn is a channel that notes what a resolver tells it. What it embeds is not
 // there: a resolver calls nothing else.
-type conn struct {
+type recordingConn struct {
 	resolver.ClientConn
 	refuse func(resolver.State) error // nil refuses nothing
 	hold   chan struct{}              // if there is one, UpdateState waits for it
@@ -26,7 +26,7 @@ type event struct {
 	err  error
 }
 
-func (c *conn) UpdateState(s resolver.State) error {
+func (c *recordingConn) UpdateState(s resolver.State) error {
 	if c.hold != nil {
 		<-c.hold
 	}
@@ -45,9 +45,9 @@ func (c *conn) UpdateState(s resolver.State) error {
 	return nil
 }
 
-func (c *conn) ReportError(err error) { c.add(event{at: time.Now(), err: err}) }
+func (c *recordingConn) ReportError(err error) { c.add(event{at: time.Now(), err: err}) }
 
-func (c *conn) add(e event) {
+func (c *recordingConn) add(e event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.events = append(c.events, e)
@@ -55,7 +55,7 @@ func (c *conn) add(e event) {
 
 // take returns the events since the last call, lists as they are and errors
 // after "error: ".
-func (c *conn) take() (events []string) {
+func (c *recordingConn) takeEvents() (events []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range c.events {

@@ -8,7 +8,7 @@ import (
 )
 
 // zone is an asker with the records that it holds.
-type zone struct {
+type fakeDNS struct {
 	mu    sync.Mutex
 	addrs map[string][]string // by "A name" and "AAAA name"; a name is without a dot at its end
 	srv   []*net.SRV
@@ -21,7 +21,7 @@ var (
 	nxDomain = &net.DNSError{Err: "no such host", IsNotFound: true}
 )
 
-func (z *zone) ask(question string) ([]string, error) {
+func (z *fakeDNS) ask(question string) ([]string, error) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	if z.asked == nil {
@@ -34,7 +34,7 @@ func (z *zone) ask(question string) ([]string, error) {
 	return z.addrs[question], nil
 }
 
-func (z *zone) LookupNetIP(_ context.Context, network, host string) (found []netip.Addr, err error) {
+func (z *fakeDNS) LookupNetIP(_ context.Context, network, host string) (found []netip.Addr, err error) {
 	addrs, err := z.ask(recordsOf[network] + " " + host)
 	for _, a := range addrs {
 		found = append(found, netip.MustParseAddr(a))
@@ -42,7 +42,7 @@ func (z *zone) LookupNetIP(_ context.Context, network, host string) (found []net
 	return found, err
 }
 
-func (z *zone) LookupSRV(_ context.Context, service, proto, name string) (string, []*net.SRV, error) {
+func (z *fakeDNS) LookupSRV(_ context.Context, service, proto, name string) (string, []*net.SRV, error) {
 	if service != "" || proto != "" {
 		panic("asked for a composed name")
 	}
