@@ -35,21 +35,21 @@ func (c countingConn) ReportError(err error) {
 // A bad edit that the channel has read changes nothing, a repeat of an address
 // included.
 func TestBadEdit(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	nodes := s.nodes("a", "b")
-	s.put(listed(nodes...))
+	s.put(fileOf(nodes...))
 	counter := &errorCounter{Builder: resolver.Get(file.Scheme)}
 	ch := s.dial(grpc.WithResolvers(counter))
 	ch.Connect()
-	s.ready(nodes...)
-	streams, _ := ch.hold(4)
-	for i, bad := range []string{listed(nodes[0], nodes[0]), "nodes: [", "", "nodes:\n  - address: ::1:1980\n"} {
+	s.waitForReady(nodes...)
+	streams, _ := ch.openStreams(4)
+	for i, bad := range []string{fileOf(nodes[0], nodes[0]), "nodes: [", "", "nodes:\n  - address: ::1:1980\n"} {
 		s.put(bad)
 		s.wait("the channel has read it", func() bool { return counter.reported.Load() == int64(i+1) })
-		s.ready(nodes...)
-		_, by := ch.hold(2)
+		s.waitForReady(nodes...)
+		_, by := ch.openStreams(2)
 		require.Equal(t, map[string]int{"a": 1, "b": 1}, by)
 	}
-	ch.alive(streams)
+	ch.checkStreams(streams)
 	require.Equal(t, []int{1, 1}, []int{nodes[0].Conns(), nodes[1].Conns()})
 }

@@ -16,7 +16,7 @@ import (
 
 // serve answers health checks on a socket until the test ends, and returns what
 // it was called by.
-func (s *site) serve(network, address string, options ...grpc.ServerOption) (listener net.Listener, authorities chan string) {
+func (s *env) serve(network, address string, options ...grpc.ServerOption) (listener net.Listener, authorities chan string) {
 	s.Helper()
 	listener, err := net.Listen(network, address)
 	require.NoError(s, err)
@@ -34,7 +34,7 @@ func (s *site) serve(network, address string, options ...grpc.ServerOption) (lis
 
 // check makes a health check and returns its error.
 func (c *channel) check() error {
-	_, err := grpc_health_v1.NewHealthClient(c).Check(c.site.ctx, &grpc_health_v1.HealthCheckRequest{})
+	_, err := grpc_health_v1.NewHealthClient(c).Check(c.env.ctx, &grpc_health_v1.HealthCheckRequest{})
 	return err
 }
 
@@ -53,7 +53,7 @@ func TestUnixSockets(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			t.Chdir(dir)
-			s := newSite(t)
+			s := newEnv(t)
 			listen, listed := address(dir)
 			_, authorities := s.serve("unix", listen)
 			s.put(fmt.Sprintf("nodes: [{address: %q}]\n", listed))
@@ -73,7 +73,7 @@ func TestHosts(t *testing.T) {
 		"zone":      {"::1", "[::1%lo]", "[::1]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newEnv(t)
 			probe, err := net.Listen("tcp", net.JoinHostPort(host.listen, "0"))
 			require.NoError(t, err, "the test needs both families on loopback")
 			probe.Close()
@@ -88,7 +88,7 @@ func TestHosts(t *testing.T) {
 
 // A node with an address of each family is one endpoint, with one count.
 func TestDualStack(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	both, err := leastconntest.StartNode(leastconntest.Options{Name: "both", Addr: "[::]:0"})
 	require.NoError(t, err, "the test needs IPv6")
 	t.Cleanup(both.Close)
@@ -101,7 +101,7 @@ func TestDualStack(t *testing.T) {
 		nodes := s.snapshot("nodes://" + s.path).Endpoints
 		return len(nodes) == 2 && len(nodes[0].Members) == 1 && nodes[0].Members[0].Ready && len(nodes[1].Members) == 1 && nodes[1].Members[0].Ready
 	})
-	streams, by := ch.hold(6)
+	streams, by := ch.openStreams(6)
 	require.Equal(t, map[string]int{"both": 3, "single": 3}, by)
 	for _, n := range s.snapshot("nodes://" + s.path).Endpoints {
 		require.EqualValues(t, 3, n.InFlight)
@@ -117,5 +117,5 @@ func TestDualStack(t *testing.T) {
 		}
 		return false
 	})
-	ch.alive(streams)
+	ch.checkStreams(streams)
 }

@@ -58,8 +58,8 @@ func sourceOf(path string, opts resolver.BuildOptions) source {
 	return s
 }
 
-// wrong returns err with the file and, where there is one, the line.
-func (s source) wrong(err error) error {
+// locate returns err with the file and, where there is one, the line.
+func (s source) locate(err error) error {
 	var op *fs.PathError
 	switch line := lineOf(err); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -82,7 +82,7 @@ func (s source) state(l *list, parse func(string) *serviceconfig.ParseResult) re
 	if l.serviceConfig != "" && !s.noServiceConfig {
 		state.ServiceConfig = parse(l.serviceConfig)
 		if err := state.ServiceConfig.Err; err != nil {
-			err = s.wrong(&lineError{line: l.configLine, text: "serviceConfig: " + err.Error()})
+			err = s.locate(&lineError{line: l.configLine, text: "serviceConfig: " + err.Error()})
 			state.ServiceConfig = &serviceconfig.ParseResult{Err: err}
 		}
 	}

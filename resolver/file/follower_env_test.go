@@ -16,9 +16,9 @@ import (
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
-// spy is a channel that keeps what a resolver tells it. It embeds the interface
+// recordingConn is a channel that keeps what a resolver tells it. It embeds the interface
 // for the methods that the resolver must not call.
-type spy struct {
+type recordingConn struct {
 	resolver.ClientConn
 	mu     sync.Mutex
 	states []resolver.State
@@ -29,7 +29,7 @@ type spy struct {
 	during func() // called in UpdateState, if any
 }
 
-func (s *spy) UpdateState(state resolver.State) error {
+func (s *recordingConn) UpdateState(state resolver.State) error {
 	if s.during != nil {
 		s.during()
 	}
@@ -39,13 +39,13 @@ func (s *spy) UpdateState(state resolver.State) error {
 	return errors.New("not wanted")
 }
 
-func (s *spy) ReportError(err error) {
+func (s *recordingConn) ReportError(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.errs, s.late = append(s.errs, err.Error()), s.late || s.closed
 }
 
-func (s *spy) ParseServiceConfig(js string) *serviceconfig.ParseResult {
+func (s *recordingConn) ParseServiceConfig(js string) *serviceconfig.ParseResult {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parsed = append(s.parsed, js)
@@ -53,7 +53,7 @@ func (s *spy) ParseServiceConfig(js string) *serviceconfig.ParseResult {
 }
 
 // addresses returns the first address of each node of the latest state.
-func (s *spy) addresses() []string {
+func (s *recordingConn) addresses() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.states) == 0 {
@@ -66,46 +66,46 @@ func (s *spy) addresses() []string {
 	return addrs
 }
 
-func (s *spy) updates() int {
+func (s *recordingConn) updates() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.states)
 }
 
-func (s *spy) errors() []string {
+func (s *recordingConn) errors() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string{}, s.errs...)
 }
 
-func (s *spy) state() resolver.State {
+func (s *recordingConn) state() resolver.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.states[len(s.states)-1]
 }
 
-// bench is one file that a spy's resolver follows.
-type bench struct {
+// env is one file that a resolver follows.
+type env struct {
 	*testing.T
-	*spy
+	*recordingConn
 	path     string
-	resolver *nodeFile
+	resolver *follower
 }
 
-// newBench follows a file that does not exist yet.
-func newBench(t *testing.T, path ...string) *bench {
-	b := &bench{T: t, spy: &spy{}, path: filepath.Join(t.TempDir(), filepath.Join(path...), "nodes.yaml")}
+// newEnv follows a file that does not exist yet.
+func newEnv(t *testing.T, path ...string) *env {
+	b := &env{T: t, recordingConn: &recordingConn{}, path: filepath.Join(t.TempDir(), filepath.Join(path...), "nodes.yaml")}
 	b.build(resolver.BuildOptions{})
 	return b
 }
 
 // build follows the file by its watch alone: what a poll would find is not seen.
-func (b *bench) build(opts resolver.BuildOptions) {
+func (b *env) build(opts resolver.BuildOptions) {
 	b.Helper()
 	if b.resolver != nil {
 		b.resolver.Close()
 	}
-	r := newNodeFile(b.path, b.spy, opts)
+	r := newFollower(b.path, b.recordingConn, opts)
 	r.intervals.poll = time.Hour
 	r.start(newWatch(b.path))
 	b.resolver = r
@@ -122,7 +122,7 @@ func targetOf(t *testing.T, path string) resolver.Target {
 }
 
 // put replaces the file as a whole.
-func (b *bench) put(content string) {
+func (b *env) put(content string) {
 	b.Helper()
 	next := b.path + ".next"
 	require.NoError(b, os.WriteFile(next, []byte(content), 0o600))
@@ -130,20 +130,20 @@ func (b *bench) put(content string) {
 }
 
 // write writes the file in place.
-func (b *bench) write(content string) {
+func (b *env) write(content string) {
 	b.Helper()
 	require.NoError(b, os.WriteFile(b.path, []byte(content), 0o600))
 }
 
-func (b *bench) wait(what string, condition func() bool) {
+func (b *env) wait(what string, condition func() bool) {
 	b.Helper()
 	if err := leastconntest.WaitFor(b.Context(), what, condition); err != nil {
 		require.NoError(b, err, "addresses %v, errors %q", b.addresses(), b.errors())
 	}
 }
 
-// sees waits until the latest list has exactly these nodes.
-func (b *bench) sees(addrs ...string) {
+// waitForList waits until the latest list has exactly these nodes.
+func (b *env) waitForList(addrs ...string) {
 	b.Helper()
 	b.wait("list", func() bool {
 		got := b.addresses()
@@ -159,8 +159,8 @@ func (b *bench) sees(addrs ...string) {
 	})
 }
 
-// fails waits until so many errors have been reported, and returns them.
-func (b *bench) fails(n int) []string {
+// waitForErrors waits until so many errors have been reported, and returns them.
+func (b *env) waitForErrors(n int) []string {
 	b.Helper()
 	b.wait("errors", func() bool { return len(b.errors()) >= n })
 	errs := b.errors()
@@ -168,13 +168,13 @@ func (b *bench) fails(n int) []string {
 	return errs
 }
 
-// rereads returns when the file has been read again since the call: the second
+// waitForReread returns when the file has been read again since the call: the second
 // wish is only taken up after the first has been fulfilled.
-func (b *bench) rereads() {
+func (b *env) waitForReread() {
 	b.Helper()
 	for range 2 {
 		b.resolver.ResolveNow(resolver.ResolveNowOptions{})
-		b.wait("a wish is taken up", func() bool { return len(b.resolver.now) == 0 })
+		b.wait("a wish is taken up", func() bool { return len(b.resolver.requested) == 0 })
 	}
 }
 

@@ -21,20 +21,20 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// site is a node file with real nodes and channels that follow it.
-type site struct {
+// env is a node file with real nodes and channels that follow it.
+type env struct {
 	*testing.T
 	ctx  context.Context
 	path string
 }
 
-func newSite(t *testing.T) *site {
+func newEnv(t *testing.T) *env {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	return &site{T: t, ctx: ctx, path: filepath.Join(t.TempDir(), "nodes.yaml")}
+	return &env{T: t, ctx: ctx, path: filepath.Join(t.TempDir(), "nodes.yaml")}
 }
 
-func (s *site) nodes(names ...string) []*leastconntest.Node {
+func (s *env) nodes(names ...string) []*leastconntest.Node {
 	s.Helper()
 	nodes, err := leastconntest.StartNodes(leastconntest.Options{}, names...)
 	require.NoError(s, err)
@@ -42,8 +42,8 @@ func (s *site) nodes(names ...string) []*leastconntest.Node {
 	return nodes
 }
 
-// listed is a file that lists the nodes.
-func listed(nodes ...*leastconntest.Node) string {
+// fileOf is a file that lists the nodes.
+func fileOf(nodes ...*leastconntest.Node) string {
 	var b strings.Builder
 	b.WriteString("nodes:")
 	for _, n := range nodes {
@@ -56,27 +56,27 @@ func listed(nodes ...*leastconntest.Node) string {
 }
 
 // put replaces the file as a whole.
-func (s *site) put(content string) {
+func (s *env) put(content string) {
 	s.Helper()
 	next := s.path + ".next"
 	require.NoError(s, os.WriteFile(next, []byte(content), 0o600))
 	require.NoError(s, os.Rename(next, s.path))
 }
 
-// channel is a channel to the site's nodes by least_conn.
+// channel is a channel to the nodes of an env by least_conn.
 type channel struct {
 	*grpc.ClientConn
-	site   *site
+	env    *env
 	client grpc_testing.TestServiceClient
 }
 
-// dial makes a channel; options come after the site's own.
-func (s *site) dial(options ...grpc.DialOption) *channel {
+// dial makes a channel; options come after env's own.
+func (s *env) dial(options ...grpc.DialOption) *channel {
 	s.Helper()
 	return s.dialTarget("nodes://"+s.path, options...)
 }
 
-func (s *site) dialTarget(target string, options ...grpc.DialOption) *channel {
+func (s *env) dialTarget(target string, options ...grpc.DialOption) *channel {
 	s.Helper()
 	conn, err := grpc.NewClient(target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -84,17 +84,17 @@ func (s *site) dialTarget(target string, options ...grpc.DialOption) *channel {
 	}, options...)...)
 	require.NoError(s, err)
 	s.Cleanup(func() { conn.Close() })
-	return &channel{ClientConn: conn, site: s, client: grpc_testing.NewTestServiceClient(conn)}
+	return &channel{ClientConn: conn, env: s, client: grpc_testing.NewTestServiceClient(conn)}
 }
 
-func (s *site) wait(what string, condition func() bool) {
+func (s *env) wait(what string, condition func() bool) {
 	s.Helper()
 	require.NoError(s, leastconntest.WaitFor(s.ctx, what, condition))
 }
 
 // call makes a unary RPC and returns who answered.
 func (c *channel) call(options ...grpc.CallOption) (string, error) {
-	ctx, cancel := context.WithTimeout(c.site.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(c.env.ctx, 10*time.Second)
 	defer cancel()
 	answer, err := c.client.UnaryCall(ctx, &grpc_testing.SimpleRequest{}, options...)
 	return answer.GetUsername(), err
@@ -102,17 +102,17 @@ func (c *channel) call(options ...grpc.CallOption) (string, error) {
 
 // answers returns who answers a unary RPC.
 func (c *channel) answers() string {
-	c.site.Helper()
+	c.env.Helper()
 	name, err := c.call()
-	require.NoError(c.site, err)
+	require.NoError(c.env, err)
 	return name
 }
 
 // refuses waits until RPCs fail with a text.
 func (c *channel) refuses(text string) {
-	c.site.Helper()
+	c.env.Helper()
 	var err error
-	c.site.wait("failure with "+text, func() bool {
+	c.env.wait("failure with "+text, func() bool {
 		_, err = c.call()
 		return err != nil && strings.Contains(err.Error(), text)
 	})
@@ -124,35 +124,35 @@ type stream struct {
 	node string
 }
 
-// hold opens n streams, one after another, and returns where they went, too.
-func (c *channel) hold(n int) (streams []stream, by map[string]int) {
-	c.site.Helper()
+// openStreams opens n streams, one after another, and returns where they went, too.
+func (c *channel) openStreams(n int) (streams []stream, by map[string]int) {
+	c.env.Helper()
 	by = map[string]int{}
 	for range n {
-		call, err := c.client.FullDuplexCall(c.site.ctx)
-		require.NoError(c.site, err)
+		call, err := c.client.FullDuplexCall(c.env.ctx)
+		require.NoError(c.env, err)
 		_, err = call.Recv()
-		require.NoError(c.site, err)
+		require.NoError(c.env, err)
 		header, err := call.Header()
-		require.NoError(c.site, err)
+		require.NoError(c.env, err)
 		streams = append(streams, stream{call: call, node: header.Get(leastconntest.NodeHeader)[0]})
 		by[streams[len(streams)-1].node]++
 	}
 	return streams, by
 }
 
-// alive checks that the streams are where they were.
-func (c *channel) alive(streams []stream) {
-	c.site.Helper()
+// checkStreams checks that the streams are where they were.
+func (c *channel) checkStreams(streams []stream) {
+	c.env.Helper()
 	for _, s := range streams {
-		require.NoError(c.site, s.call.Send(&grpc_testing.StreamingOutputCallRequest{}), s.node)
+		require.NoError(c.env, s.call.Send(&grpc_testing.StreamingOutputCallRequest{}), s.node)
 		_, err := s.call.Recv()
-		require.NoError(c.site, err, s.node)
+		require.NoError(c.env, err, s.node)
 	}
 }
 
 // snapshot returns the ledger of a key.
-func (s *site) snapshot(key string) state.Snapshot {
+func (s *env) snapshot(key string) state.Snapshot {
 	s.Helper()
 	for _, l := range state.Ledgers() {
 		if l.Key() == key {
@@ -163,9 +163,9 @@ func (s *site) snapshot(key string) state.Snapshot {
 	return state.Snapshot{}
 }
 
-// ready waits until all channels of the site's file use exactly these nodes: they are
+// waitForReady waits until all channels of the file use exactly these nodes: they are
 // the ready members of its ledger.
-func (s *site) ready(nodes ...*leastconntest.Node) {
+func (s *env) waitForReady(nodes ...*leastconntest.Node) {
 	s.Helper()
 	want := []string{}
 	for _, n := range nodes {
@@ -185,8 +185,8 @@ func (s *site) ready(nodes ...*leastconntest.Node) {
 	})
 }
 
-// weighs waits until the node has this weight and priority in the ledger.
-func (s *site) weighs(n *leastconntest.Node, weight, priority uint32) {
+// waitForWeight waits until the node has this weight and priority in the ledger.
+func (s *env) waitForWeight(n *leastconntest.Node, weight, priority uint32) {
 	s.Helper()
 	s.wait("weight of "+n.Name(), func() bool {
 		for _, v := range s.snapshot("nodes://" + s.path).Endpoints {
