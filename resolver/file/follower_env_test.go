@@ -2,9 +2,8 @@ package file
 
 import (
 	"errors"
-	"net/url"
-	"os"
-	"path/filepath"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
-
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
 // recordingConn is a channel that keeps what a resolver tells it. It embeds the interface
@@ -66,6 +63,12 @@ func (s *recordingConn) addresses() []string {
 	return addrs
 }
 
+func (s *recordingConn) setClosed(closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = closed
+}
+
 func (s *recordingConn) updates() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,23 +87,22 @@ func (s *recordingConn) state() resolver.State {
 	return s.states[len(s.states)-1]
 }
 
-// env is one file that a resolver follows.
-type env struct {
-	*testing.T
+// followerEnv is an env with one resolver.
+type followerEnv struct {
+	*env
 	*recordingConn
-	path     string
 	resolver *follower
 }
 
-// newEnv follows a file that does not exist yet.
-func newEnv(t *testing.T, path ...string) *env {
-	b := &env{T: t, recordingConn: &recordingConn{}, path: filepath.Join(t.TempDir(), filepath.Join(path...), "nodes.yaml")}
+// newFollowerEnv follows a file that does not exist yet.
+func newFollowerEnv(t *testing.T, dirs ...string) *followerEnv {
+	b := &followerEnv{env: newEnv(t, dirs...), recordingConn: &recordingConn{}}
 	b.build(resolver.BuildOptions{})
 	return b
 }
 
 // build follows the file by its watch alone: what a poll would find is not seen.
-func (b *env) build(opts resolver.BuildOptions) {
+func (b *followerEnv) build(opts resolver.BuildOptions) {
 	b.Helper()
 	if b.resolver != nil {
 		b.resolver.Close()
@@ -111,66 +113,32 @@ func (b *env) build(opts resolver.BuildOptions) {
 	b.resolver = r
 	b.Cleanup(func() {
 		r.Close()
-		b.mu.Lock()
-		b.closed = true
-		b.mu.Unlock()
+		b.setClosed(true)
 	})
-}
-
-func targetOf(t *testing.T, path string) resolver.Target {
-	return resolver.Target{URL: url.URL{Scheme: Scheme, Path: path}}
-}
-
-// put replaces the file as a whole.
-func (b *env) put(content string) {
-	b.Helper()
-	next := b.path + ".next"
-	require.NoError(b, os.WriteFile(next, []byte(content), 0o600))
-	require.NoError(b, os.Rename(next, b.path))
-}
-
-// write writes the file in place.
-func (b *env) write(content string) {
-	b.Helper()
-	require.NoError(b, os.WriteFile(b.path, []byte(content), 0o600))
-}
-
-func (b *env) wait(what string, condition func() bool) {
-	b.Helper()
-	if err := leastconntest.WaitFor(b.Context(), what, condition); err != nil {
-		require.NoError(b, err, "addresses %v, errors %q", b.addresses(), b.errors())
-	}
 }
 
 // waitForList waits until the latest list has exactly these nodes.
-func (b *env) waitForList(addrs ...string) {
+func (b *followerEnv) waitForList(addrs ...string) {
 	b.Helper()
-	b.wait("list", func() bool {
+	b.wait(fmt.Sprint("list ", addrs), func() bool {
 		got := b.addresses()
-		if got == nil || len(got) != len(addrs) {
-			return false
-		}
-		for i := range got {
-			if got[i] != addrs[i] {
-				return false
-			}
-		}
-		return true
+		return got != nil && slices.Equal(got, addrs)
 	})
 }
 
-// waitForErrors waits until so many errors have been reported, and returns them.
-func (b *env) waitForErrors(n int) []string {
+// waitForErrors waits until so many errors have been reported. The last of them
+// is this one, about the file.
+func (b *followerEnv) waitForErrors(n int, last string) {
 	b.Helper()
-	b.wait("errors", func() bool { return len(b.errors()) >= n })
+	b.wait(fmt.Sprint(n, " errors"), func() bool { return len(b.errors()) >= n })
 	errs := b.errors()
 	require.Len(b, errs, n)
-	return errs
+	require.Equal(b, "nodes: "+b.path+last, errs[n-1])
 }
 
 // waitForReread returns when the file has been read again since the call: the second
 // wish is only taken up after the first has been fulfilled.
-func (b *env) waitForReread() {
+func (b *followerEnv) waitForReread() {
 	b.Helper()
 	for range 2 {
 		b.resolver.ResolveNow(resolver.ResolveNowOptions{})
@@ -184,4 +152,6 @@ const (
 	fileAB = "nodes: [{address: \"10.0.0.1:1\"}, {address: \"10.0.0.2:1\"}]\n"
 	nodeA  = "10.0.0.1:1"
 	nodeB  = "10.0.0.2:1"
+
+	noFile = ": there is no such file; it will be read when it appears"
 )

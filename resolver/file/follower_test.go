@@ -2,8 +2,8 @@ package file
 
 import (
 	"fmt"
+	"net/url"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,56 +19,58 @@ import (
 
 // What is wrong is said once, and the last good list goes on.
 func TestErrorsAreReportedOnce(t *testing.T) {
-	b := newEnv(t)
-	b.waitForErrors(1)
+	b := newFollowerEnv(t)
+	b.waitForErrors(1, noFile)
 	b.waitForReread()
 	b.put(fileA)
 	b.waitForList(nodeA)
 	bad := "nodes:\n  - address: 10.0.0.1:1\n    weight: -1\n"
 	b.put(bad)
-	require.Equal(t, b.path+":3: weight: value -1: want an integer from 0 to 2147483648", strings.TrimPrefix(b.waitForErrors(2)[1], "nodes: "))
+	const atLine3 = ":3: weight: value -1: want an integer from 0 to 2147483648"
+	b.waitForErrors(2, atLine3)
 	b.waitForReread()
 	b.put(bad + "# still\n")
 	b.waitForReread()
 	b.put(bad + "  - address: 10.0.0.2:1\n")
 	b.waitForReread()
-	b.waitForErrors(2)
+	b.waitForErrors(2, atLine3)
 	require.Equal(t, 1, b.updates())
 	b.put("nodes: 7\n")
-	require.Contains(t, b.waitForErrors(3)[2], b.path+":1: nodes: value 7: want a list")
+	b.waitForErrors(3, ":1: nodes: value 7: want a list, such as [{address: 10.0.0.1:443}]; an empty one is []")
 	// A good one comes between: even the same list, then the same error, is news.
 	b.put(fileA)
 	b.wait("the list again", func() bool { return b.updates() == 2 })
 	b.put(bad)
-	b.waitForErrors(4)
+	b.waitForErrors(4, atLine3)
 	require.Equal(t, []string{nodeA}, b.addresses())
 }
 
 // What is no file to read is told apart from what is missing.
 func TestUnreadable(t *testing.T) {
-	b := newEnv(t)
-	b.waitForErrors(1)
+	b := newFollowerEnv(t)
+	b.waitForErrors(1, noFile)
 	require.NoError(t, os.Mkdir(b.path, 0o700))
-	require.Equal(t, fmt.Sprintf("nodes: %s: want a regular file", b.path), b.waitForErrors(2)[1])
+	b.waitForErrors(2, ": want a regular file")
 	require.NoError(t, os.Remove(b.path))
-	b.waitForErrors(3)
+	b.waitForErrors(3, noFile)
 	require.NoError(t, os.Symlink("nodes.yaml", b.path))
-	require.Equal(t, fmt.Sprintf("nodes: %s: too many levels of symbolic links", b.path), b.waitForErrors(4)[3])
+	b.waitForErrors(4, ": too many levels of symbolic links")
 	require.NoError(t, os.Remove(b.path))
-	b.waitForErrors(5)
+	b.waitForErrors(5, noFile)
 	f, err := os.Create(b.path)
 	require.NoError(t, err)
 	require.NoError(t, f.Truncate(maxSize+1))
 	require.NoError(t, f.Close())
-	require.Equal(t, fmt.Sprintf("nodes: %s: want at most 16777216 bytes", b.path), b.waitForErrors(6)[5])
+	b.waitForErrors(6, ": want at most 16777216 bytes")
 	b.put(fileA)
 	b.waitForList(nodeA)
 }
 
 // The channel's authority is the file's, if it has one when the channel is made.
 func TestOverrideAuthority(t *testing.T) {
-	b := newEnv(t)
-	authority := func() string { return builder{}.OverrideAuthority(targetOf(t, b.path)) }
+	b := newFollowerEnv(t)
+	target := resolver.Target{URL: url.URL{Scheme: Scheme, Path: b.path}}
+	authority := func() string { return builder{}.OverrideAuthority(target) }
 	require.Equal(t, "localhost", authority(), "no file")
 	b.put("authority: a.example:8443\n" + fileA)
 	require.Equal(t, "a.example:8443", authority())
@@ -81,7 +83,7 @@ func TestOverrideAuthority(t *testing.T) {
 // Hundreds of rewrites, by several hands and in both ways: the last one counts,
 // a burst costs few reads, and no list is seen that was never written.
 func TestManyRewrites(t *testing.T) {
-	b := newEnv(t)
+	b := newFollowerEnv(t)
 	b.put(fileA)
 	b.waitForList(nodeA)
 	var hands sync.WaitGroup
@@ -111,7 +113,7 @@ func TestManyRewrites(t *testing.T) {
 
 // Close ends all that Build has started, whatever it is at.
 func TestClose(t *testing.T) {
-	b := newEnv(t)
+	b := newFollowerEnv(t)
 	for i := range 50 {
 		b.put(fmt.Sprintf("nodes: [{address: \"10.0.0.1:%d\"}]\n", i+1))
 		b.build(resolver.BuildOptions{})
@@ -120,9 +122,7 @@ func TestClose(t *testing.T) {
 		}
 		b.put(fileB)
 		b.resolver.Close()
-		b.mu.Lock()
-		b.closed = true
-		b.mu.Unlock()
+		b.setClosed(true)
 		b.resolver.ResolveNow(resolver.ResolveNowOptions{})
 		b.resolver.Close()
 		// A goroutine that Close has waited for may still be returning.
@@ -132,15 +132,15 @@ func TestClose(t *testing.T) {
 		})
 		b.mu.Lock()
 		late := b.late
-		b.closed = false
 		b.mu.Unlock()
 		require.False(t, late)
+		b.setClosed(false)
 	}
 }
 
 // Close waits for a call that is under way.
 func TestCloseWaits(t *testing.T) {
-	b := &env{T: t, recordingConn: &recordingConn{}, path: filepath.Join(t.TempDir(), "nodes.yaml")}
+	b := &followerEnv{env: newEnv(t), recordingConn: &recordingConn{}}
 	b.write(fileA)
 	called, over := make(chan struct{}), atomic.Bool{}
 	b.during = func() {
@@ -161,7 +161,7 @@ func goroutines() string {
 
 // What the file says is what the channel is told.
 func TestState(t *testing.T) {
-	b := newEnv(t)
+	b := newFollowerEnv(t)
 	b.put(`
 resourceKey: orders
 nodes:
@@ -185,7 +185,7 @@ nodes:
 // A service config goes to gRPC; what gRPC says against it comes back with the
 // place, and the nodes are taken up all the same.
 func TestServiceConfig(t *testing.T) {
-	b := newEnv(t)
+	b := newFollowerEnv(t)
 	b.put("nodes: []\nserviceConfig:\n  loadBalancingConfig: [{nobody: {}}]\n")
 	b.waitForList()
 	require.Equal(t, []string{`{"loadBalancingConfig":[{"nobody":{}}]}`}, b.parsed)

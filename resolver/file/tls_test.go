@@ -1,4 +1,4 @@
-package file_test
+package file
 
 import (
 	"context"
@@ -144,13 +144,4 @@ func TestAuthorityComesLater(t *testing.T) {
 		s.put(fmt.Sprintf("authority: %s\nnodes: [{address: %q}]\n", name, listener.Addr()))
 		s.wait("call of "+name, func() bool { return ch.check() == nil && <-authorities == name })
 	}
-}
-
-// A path is never an authority, whatever the file.
-func TestAuthorityIsNoPath(t *testing.T) {
-	s := newEnv(t)
-	listener, authorities := s.serve("tcp", "127.0.0.1:0")
-	s.put(fmt.Sprintf("nodes: [{address: %q}]\n", listener.Addr()))
-	require.NoError(t, s.dial().check())
-	require.Equal(t, listener.Addr().String(), <-authorities)
 }

@@ -14,9 +14,8 @@ import (
 
 // The file may be replaced, written in place, removed and made again.
 func TestFileChanges(t *testing.T) {
-	b := newEnv(t)
-	missing := fmt.Sprintf("nodes: %s: there is no such file; it will be read when it appears", b.path)
-	require.Equal(t, []string{missing}, b.waitForErrors(1))
+	b := newFollowerEnv(t)
+	b.waitForErrors(1, noFile)
 	b.write(fileA)
 	b.waitForList(nodeA)
 	b.put(fileB)
@@ -30,31 +29,35 @@ func TestFileChanges(t *testing.T) {
 	b.waitForList(nodeA)
 	updates := b.updates()
 	require.NoError(t, os.Remove(b.path))
-	require.Equal(t, []string{missing, missing}, b.waitForErrors(2))
+	b.waitForErrors(2, noFile)
 	b.put(fileA)
 	b.wait("the list again", func() bool { return b.updates() == updates+1 })
 	require.NoError(t, os.Truncate(b.path, 0))
-	require.Contains(t, b.waitForErrors(3)[2], b.path+":1: file: there is nothing in it")
+	b.waitForErrors(3, ":1: file: there is nothing in it: want an object with the key nodes")
 	b.write(fileA)
 	b.waitForList(nodeA)
 }
 
 // A directory may come later than the resolver, and with it the file.
 func TestDirectoryAppears(t *testing.T) {
-	b := newEnv(t, "etc", "app", "conf")
-	b.waitForErrors(1)
+	b := newFollowerEnv(t, "etc", "app", "conf")
+	b.waitForErrors(1, noFile)
 	require.NoError(t, os.MkdirAll(filepath.Dir(b.path), 0o700))
 	b.write(fileA)
 	b.waitForList(nodeA)
 	// Another directory takes its name.
 	dir := filepath.Dir(b.path)
 	require.NoError(t, os.Rename(dir, dir+".old"))
-	b.waitForErrors(2)
+	b.waitForErrors(2, noFile)
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	b.write(fileB)
 	b.waitForList(nodeB)
 	require.NoError(t, os.RemoveAll(filepath.Dir(dir)))
-	b.waitForErrors(3)
+	b.waitForErrors(3, noFile)
+	// A file takes the name of a directory.
+	require.NoError(t, os.WriteFile(filepath.Dir(dir), nil, 0o600))
+	b.waitForErrors(4, ": not a directory")
+	require.NoError(t, os.Remove(filepath.Dir(dir)))
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	b.put(fileA)
 	b.waitForList(nodeA)
@@ -63,8 +66,8 @@ func TestDirectoryAppears(t *testing.T) {
 // A mounted ConfigMap: nodes.yaml -> ..data/nodes.yaml, ..data -> ..1, where
 // ..data is swapped by a rename and the old directory removed.
 func TestConfigMap(t *testing.T) {
-	b := newEnv(t)
-	b.waitForErrors(1)
+	b := newFollowerEnv(t)
+	b.waitForErrors(1, noFile)
 	dir := filepath.Dir(b.path)
 	version := 0
 	swap := func(content string) {
@@ -92,7 +95,7 @@ func TestConfigMap(t *testing.T) {
 
 // The directories that the path leads through are swapped, too.
 func TestSwappedDirectory(t *testing.T) {
-	b := newEnv(t, "current", "conf")
+	b := newFollowerEnv(t, "current", "conf")
 	root := filepath.Dir(filepath.Dir(filepath.Dir(b.path)))
 	for name, content := range map[string]string{"v1": fileA, "v2": fileB} {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, name, "conf"), 0o700))
@@ -109,23 +112,10 @@ func TestSwappedDirectory(t *testing.T) {
 	b.waitForList(nodeA, nodeB)
 }
 
-// A file below a file is missing, until the latter is a directory.
-func TestParentIsAFile(t *testing.T) {
-	b := newEnv(t, "conf")
-	b.waitForErrors(1)
-	conf := filepath.Dir(b.path)
-	require.NoError(t, os.WriteFile(conf, nil, 0o600))
-	require.Equal(t, fmt.Sprintf("nodes: %s: not a directory", b.path), b.waitForErrors(2)[1])
-	require.NoError(t, os.Remove(conf))
-	require.NoError(t, os.Mkdir(conf, 0o700))
-	b.write(fileA)
-	b.waitForList(nodeA)
-}
-
 // gRPC asks for the file, or it is polled, where nobody tells of changes.
 func TestWithoutWatcher(t *testing.T) {
-	unwatched := func(t *testing.T, poll time.Duration) *env {
-		b := &env{T: t, recordingConn: &recordingConn{}, path: filepath.Join(t.TempDir(), "nodes.yaml")}
+	unwatched := func(t *testing.T, poll time.Duration) *followerEnv {
+		b := &followerEnv{env: newEnv(t), recordingConn: &recordingConn{}}
 		b.write(fileA)
 		b.resolver = newFollower(b.path, b.recordingConn, resolver.BuildOptions{})
 		b.resolver.intervals = intervals{quiet: time.Millisecond, burst: time.Millisecond, poll: poll}
@@ -147,7 +137,7 @@ func TestWithoutWatcher(t *testing.T) {
 
 // Other names in the directory are none of the resolver's business.
 func TestOtherFiles(t *testing.T) {
-	b := newEnv(t)
+	b := newFollowerEnv(t)
 	b.put(fileA)
 	b.waitForList(nodeA)
 	w := newWatch(b.path)
@@ -169,7 +159,7 @@ func TestOtherFiles(t *testing.T) {
 
 // A watch that cannot be had costs time and nothing else.
 func TestWatchFails(t *testing.T) {
-	b := newEnv(t)
+	b := newFollowerEnv(t)
 	w := newWatch(b.path)
 	w.follow()
 	require.False(t, w.warned)
@@ -182,7 +172,7 @@ func TestWatchFails(t *testing.T) {
 // When another directory takes the place of the watched one, unseen, the next
 // look at it is enough.
 func TestWatchFollowsDirectory(t *testing.T) {
-	b := newEnv(t, "app", "conf")
+	b := newFollowerEnv(t, "app", "conf")
 	conf := filepath.Dir(b.path)
 	require.NoError(t, os.MkdirAll(conf, 0o700))
 	w := newWatch(b.path)
