@@ -41,7 +41,7 @@ func (b builder) Build(t resolver.Target, cc resolver.ClientConn, _ resolver.Bui
 		cc.UpdateState(stateOf([]endpoint{{addr: parsed.literal}}))
 		return staticResolver{}, nil
 	}
-	return startPoller(parsed.params, cc, parsed.lookup(newNetResolver(parsed.server))), nil
+	return startPoller(parsed.params, cc, parsed.lookup(newSource(parsed.scheme, parsed.server, parsed.timeout))), nil
 }
 
 // OverrideAuthority returns what certificates are checked against. For a target
@@ -90,8 +90,8 @@ func encodeAuthority(authority string) string {
 }
 
 // lookup returns what the poller of the target does each time.
-func (t target) lookup(r netResolver) lookup {
-	hosts := &hosts{source: source{netResolver: r, scheme: t.scheme, server: t.server}, params: t.params}
+func (t target) lookup(s source) lookup {
+	hosts := &hosts{source: s, params: t.params}
 	if t.scheme == SRVScheme {
 		return (&srvLookup{hosts: hosts, name: t.name}).lookup
 	}

@@ -1,6 +1,7 @@
 package dns
 
 import (
+	"context"
 	"net"
 	"net/url"
 	"runtime"
@@ -50,12 +51,26 @@ func TestBuildRefuses(t *testing.T) {
 }
 
 // A failure must never look like an answer, whoever is asked.
-func TestAskersAreStrict(t *testing.T) {
+func TestSourceIsStrictFirst(t *testing.T) {
 	for server, goOnly := range map[string]bool{"": false, "127.0.0.1:53": true} {
-		r := newNetResolver(server).(*net.Resolver)
-		require.True(t, r.StrictErrors)
-		require.Equal(t, goOnly, r.PreferGo)
+		s := newSource(PollScheme, server, time.Second)
+		strict, lenient := s.strict.(*net.Resolver), s.lenient.(*net.Resolver)
+		require.True(t, strict.StrictErrors)
+		require.False(t, lenient.StrictErrors)
+		require.Equal(t, []bool{goOnly, goOnly}, []bool{strict.PreferGo, lenient.PreferGo})
 	}
+}
+
+// A lenient resolver gives up a silent packet long before the system's 5 s.
+func TestLenientGivesUpSoon(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	_, err = newNetResolver(silent.LocalAddr().String(), false, time.Millisecond).LookupNetIP(ctx, "ip4", "api.test.")
+	require.Error(t, err)
+	require.NoError(t, ctx.Err())
 }
 
 // Close ends a lookup that nobody answers long before its timeout, and leaves no

@@ -23,7 +23,7 @@ var (
 )
 
 // fakeDNS is a netResolver that answers from a zone. An entry is "A name: address …", "AAAA name: address …" or
-// "SRV: target:port/priority/weight …". An answer may hold "servfail", "nxdomain" or "malformed".
+// "SRV: target:port/priority/weight …". An answer may hold "servfail", "nxdomain", "malformed" or "silent".
 type fakeDNS struct {
 	mu    sync.Mutex
 	zone  map[string]string
@@ -41,11 +41,16 @@ func (z *fakeDNS) set(entries string) {
 	}
 }
 
-func (z *fakeDNS) ask(question string) (records []string, err error) {
+func (z *fakeDNS) ask(ctx context.Context, question string) (records []string, err error) {
 	z.mu.Lock()
-	defer z.mu.Unlock()
 	z.asked[question]++
-	for _, field := range strings.Fields(z.zone[question]) {
+	fields := strings.Fields(z.zone[question])
+	z.mu.Unlock()
+	for _, field := range fields {
+		if field == "silent" {
+			<-ctx.Done()
+			return nil, &net.DNSError{Err: "i/o timeout", IsTimeout: true}
+		}
 		if e := map[string]error{"servfail": servFail, "nxdomain": nxDomain, "malformed": malformed}[field]; e != nil {
 			err = e
 		} else {
@@ -55,16 +60,16 @@ func (z *fakeDNS) ask(question string) (records []string, err error) {
 	return records, err
 }
 
-func (z *fakeDNS) LookupNetIP(_ context.Context, network, host string) (addrs []netip.Addr, err error) {
-	records, err := z.ask(recordsOf[network] + " " + host)
+func (z *fakeDNS) LookupNetIP(ctx context.Context, network, host string) (addrs []netip.Addr, err error) {
+	records, err := z.ask(ctx, recordsOf[network]+" "+host)
 	return parseAddrs(records...), err
 }
 
-func (z *fakeDNS) LookupSRV(_ context.Context, service, proto, name string) (string, []*net.SRV, error) {
+func (z *fakeDNS) LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error) {
 	if service != "" || proto != "" {
 		panic("asked for a composed name")
 	}
-	records, err := z.ask("SRV")
+	records, err := z.ask(ctx, "SRV")
 	return name, parseSRVs(records...), err
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,7 +126,7 @@ func TestLookups(t *testing.T) {
 				parsed.interval, parsed.minInterval = time.Hour, 100*time.Millisecond
 				c, z := &recordingConn{}, &fakeDNS{}
 				z.set(tc.steps[0].zone)
-				r := startPoller(parsed.params, c, parsed.lookup(z))
+				r := startPoller(parsed.params, c, parsed.lookup(source{z, z, parsed.scheme, parsed.server}))
 				defer r.Close()
 				for i, s := range tc.steps {
 					for n := range s.times {
@@ -142,10 +144,64 @@ func TestLookups(t *testing.T) {
 	}
 }
 
+// A failure of one domain of the search list is not the end: what a lenient
+// resolver finds is believed, and nothing else of what it says.
+func TestSearchListThatFails(t *testing.T) {
+	const ofA, ofSRV = "dns-poll: A records of api from ns.test:53: ", "dns-poll: SRV records of api from ns.test:53: "
+	for name, tc := range map[string]struct {
+		strict, lenient string
+		want            string // the records or the error
+		after           time.Duration
+	}{
+		"both find":                             {"A api: 10.0.0.1", "A api: 10.0.0.2", "[10.0.0.1]", 0},
+		"one domain fails, another has it":      {"A api: servfail", "A api: 10.0.0.2", "[10.0.0.2]", 0},
+		"one domain fails, others have nothing": {"A api: servfail", "A api: nxdomain", ofA + failing, 0},
+		"one domain fails, the answer is empty": {"A api: servfail", "", ofA + failing, 0},
+		"all fail":                              {"A api: servfail", "A api: servfail", ofA + failing, 0},
+		"no such host is believed":              {"A api: nxdomain", "A api: 10.0.0.2", ofA + noHost, 0},
+		"an empty answer is believed":           {"", "A api: 10.0.0.2", ofA + none, 0},
+		"one domain is silent":                  {"A api: silent", "A api: 10.0.0.2", "[10.0.0.2]", 5 * time.Second},
+		"silent, others have nothing":           {"A api: silent", "A api: nxdomain", ofA + "no answer in time", 10 * time.Second},
+		"all are silent":                        {"A api: silent", "A api: silent", ofA + "no answer in time", 10 * time.Second},
+		"fails, then silent":                    {"A api: servfail", "A api: silent", ofA + failing, 10 * time.Second},
+		"records: one domain fails":             {"SRV: servfail", "SRV: a.test.:80", "[a.test.]", 0},
+		"records: all fail":                     {"SRV: servfail", "SRV: nxdomain", ofSRV + failing, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				strict, lenient := &fakeDNS{}, &fakeDNS{}
+				strict.set(tc.strict)
+				lenient.set(tc.lenient)
+				s, began := source{strict, lenient, PollScheme, "ns.test:53"}, time.Now()
+				var got string
+				var err error
+				if strings.HasPrefix(tc.strict, "SRV") {
+					var records []*net.SRV
+					if records, err = s.records(ctx, "api"); err == nil {
+						got = fmt.Sprint([]string{records[0].Target})
+					}
+				} else {
+					var addrs []netip.Addr
+					addrs, err = s.addrs(ctx, "ip4", "api")
+					got = fmt.Sprint(addrs)
+				}
+				if err != nil {
+					require.False(t, tc.strict != "" && strings.Contains(tc.want, failing) && isNotFound(err))
+					got = err.Error()
+				}
+				require.Equal(t, tc.want, got)
+				require.Equal(t, tc.after, time.Since(began))
+			})
+		})
+	}
+}
+
 // What is known of a target goes with its records, and each is asked for once.
 func TestTargetsAreForgotten(t *testing.T) {
 	z := &fakeDNS{}
-	l := &srvLookup{hosts: &hosts{source: source{netResolver: z, scheme: SRVScheme}, params: defaults()}, name: "_grpc._tcp.api.test"}
+	l := &srvLookup{hosts: &hosts{source: source{z, z, SRVScheme, ""}, params: defaults()}, name: "_grpc._tcp.api.test"}
 	for i := range 100 {
 		target := fmt.Sprint("pod-", i, ".test.")
 		z.set(fmt.Sprintf("SRV: %[1]s:80 %[1]s:81; A %[1]s: 10.0.0.1", target))

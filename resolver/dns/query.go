@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 )
 
 // netResolver asks DNS one question. A *net.Resolver is one.
@@ -16,14 +17,15 @@ type netResolver interface {
 }
 
 // newNetResolver returns what asks the server, host:port, or the system's resolver
-// without one.
+// without one. It waits for an answer to one packet for so long at most, or as
+// long as the system says if that is 0.
 //
-// StrictErrors keeps a failure from looking like an answer: without it, that of
-// one name of the search list is forgotten for the "no such host" of the next.
-func newNetResolver(server string) netResolver {
+// A strict one keeps a failure from looking like an answer: another forgets the
+// failure of one name of the search list for the "no such host" of the next.
+func newNetResolver(server string, strict bool, longest time.Duration) netResolver {
 	return &net.Resolver{
 		PreferGo:     server != "",
-		StrictErrors: true,
+		StrictErrors: strict,
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if server != "" {
 				address = server
@@ -39,17 +41,85 @@ func newNetResolver(server string) netResolver {
 					conn.Close()
 				}
 			})
+			if longest > 0 {
+				time.AfterFunc(longest, func() { conn.Close() })
+			}
 			return conn, nil
 		},
 	}
 }
 
-// source is a resolver whose errors say who was asked for what: each is a
-// failure.
+// source asks DNS. Its errors say who was asked for what: each is a failure.
 type source struct {
-	netResolver
-	scheme string
-	server string // host:port; "" is the system's resolver
+	strict  netResolver
+	lenient netResolver
+	scheme  string
+	server  string // host:port; "" is the system's resolver
+}
+
+// newSource returns the source of a server.
+func newSource(scheme, server string, timeout time.Duration) source {
+	// What is lenient has half of the time and must get past a domain of the
+	// search list that is silent, which is asked twice by default.
+	longest := timeout / 8
+	return source{newNetResolver(server, true, 0), newNetResolver(server, false, longest), scheme, server}
+}
+
+// ask asks the strict resolver. After a temporary failure, or half of the time
+// without an answer, it asks the lenient one as well, of which it believes no
+// more than the records that it finds.
+func ask[T any](ctx context.Context, s source, question func(context.Context, netResolver) ([]T, error)) ([]T, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type reply struct {
+		records []T
+		err     error
+	}
+	put := func(r netResolver) chan reply {
+		replies := make(chan reply, 1)
+		go func() {
+			records, err := question(ctx, r)
+			replies <- reply{records, err}
+		}()
+		return replies
+	}
+	var late <-chan time.Time
+	if end, ok := ctx.Deadline(); ok {
+		timer := time.NewTimer(time.Until(end) / 2)
+		defer timer.Stop()
+		late = timer.C
+	}
+	strict := put(s.strict)
+	var lenient chan reply
+	var failed error // what the strict one says
+	for {
+		select {
+		case r := <-strict:
+			if !isTemporary(r.err) || ctx.Err() != nil {
+				return r.records, r.err
+			}
+			failed = r.err
+		case r := <-lenient:
+			if len(r.records) > 0 {
+				return r.records, r.err
+			}
+			if failed == nil {
+				r = <-strict
+				return r.records, r.err
+			}
+			return nil, failed
+		case <-late:
+		}
+		if lenient == nil {
+			lenient = put(s.lenient)
+		}
+	}
+}
+
+// isTemporary reports whether the same question may get an answer.
+func isTemporary(err error) bool {
+	var e *net.DNSError
+	return errors.As(err, &e) && e.Temporary()
 }
 
 // recordsOf names the records by the network that LookupNetIP takes.
@@ -57,7 +127,9 @@ var recordsOf = map[string]string{"ip4": "A", "ip6": "AAAA"}
 
 // addrs returns the addresses that a host has in a network, "ip4" or "ip6".
 func (s source) addrs(ctx context.Context, network, host string) ([]netip.Addr, error) {
-	addrs, err := s.LookupNetIP(ctx, network, host)
+	addrs, err := ask(ctx, s, func(ctx context.Context, r netResolver) ([]netip.Addr, error) {
+		return r.LookupNetIP(ctx, network, host)
+	})
 	if err == nil && len(addrs) == 0 {
 		err = &net.DNSError{Err: "there are none", IsNotFound: true}
 	}
@@ -74,7 +146,10 @@ func (s source) addrs(ctx context.Context, network, host string) ([]netip.Addr, 
 // records returns the SRV records of a name. Those that are malformed, if there
 // are others, cost only an error.
 func (s source) records(ctx context.Context, name string) (records []*net.SRV, err error) {
-	_, found, err := s.LookupSRV(ctx, "", "", name)
+	found, err := ask(ctx, s, func(ctx context.Context, r netResolver) ([]*net.SRV, error) {
+		_, found, err := r.LookupSRV(ctx, "", "", name)
+		return found, err
+	})
 	for _, r := range found {
 		// The root says that there is decidedly no such service.
 		if r.Target != "." {
@@ -117,7 +192,8 @@ func (s source) failureOf(ctx context.Context, records, name string, err error) 
 	var otherFamily *net.AddrError
 	if errors.As(err, &answered) {
 		f.notFound, cause = answered.IsNotFound, answered.Err
-		late = late || answered.IsTimeout
+		// The server has failed, whatever took so long after that.
+		late = late && !answered.IsTemporary || answered.IsTimeout
 		if server == "" {
 			server = answered.Server
 		}
