@@ -143,7 +143,11 @@ func (s source) addrs(ctx context.Context, network, host string) ([]netip.Addr, 
 	return unmapped, nil
 }
 
-// records returns the SRV records of a name. Those that are malformed, if there
+// Go leaves out records whose targets it takes for no names, and says no more
+// than this.
+const invalidNames = "DNS response contained records which contain invalid names"
+
+// records returns the SRV records of a name. Those that are left out, if there
 // are others, cost only an error.
 func (s source) records(ctx context.Context, name string) (records []*net.SRV, err error) {
 	found, err := ask(ctx, s, func(ctx context.Context, r netResolver) ([]*net.SRV, error) {
@@ -158,6 +162,13 @@ func (s source) records(ctx context.Context, name string) (records []*net.SRV, e
 	}
 	if err == nil && len(records) == 0 {
 		err = &net.DNSError{Err: "there are none", IsNotFound: true}
+	}
+	var e *net.DNSError
+	if errors.As(err, &e) && e.Err == invalidNames {
+		err = &net.DNSError{
+			Err:    "records are left out whose targets are no host names (digits and dots, such as an IP address, are none)",
+			Server: e.Server,
+		}
 	}
 	if err != nil {
 		err = s.failureOf(ctx, "SRV", name, err)
