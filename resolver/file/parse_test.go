@@ -27,6 +27,8 @@ var badFiles = []struct {
 	{"list not closed", "nodes: [\n  {address: 10.0.0.1:1},\n", 3, "YAML: did not find expected node content"},
 	{"quote not closed", "nodes:\n  - address: \"10.0.0.1:1\n    weight: 2\n", 2, "YAML: found unexpected end of stream"},
 	{"quote not closed in line 1", "resourceKey: \"a\nnodes: []\n", 1, "YAML: found unexpected end of stream"},
+	{"JSON with half a pair", "{\"nodes\": [\n  {\"address\": \"a\\/b\", \"id\": \"\\ud83d\"}\n]}\n", 2, "YAML: found invalid Unicode character escape code"},
+	{"line of a value in JSON", "{\"resourceKey\": \"a\\n\\/\",\n \"nodes\": 7}\n", 2, "nodes: value 7: want a list, such as [{address: 10.0.0.1:443}]; an empty one is []"},
 	{"quote too many", "{\"nodes\": [\n  {\"address\": \"a:1\"\", \"weight\": 1},\n\n  {\"address\": \"b:1\"}\n]}\n", 2, "YAML: did not find expected ',' or '}'"},
 	{"list not closed, no line end", "resourceKey: a\nnodes: [", 2, "YAML: did not find expected node content"},
 	{"line longer than the library's buffer", "# " + strings.Repeat("c", 9000) + "\nnodes: [] " + strings.Repeat("c", 9000) + "\n", 2, "YAML: did not find expected key"},
@@ -147,6 +149,12 @@ nodes:
 				{addresses: []string{"10.0.0.2:50051", "[2001:db8::2]:50051"}},
 			},
 		}},
+		{"JSON as others write it", `{"resourceKey": "a\/b \u00e4 \ud83d\uDE00 \b\f\n\r\t\"\\ ` + "\u2028 \u0085 \U0001F600" + `", "nodes": [
+  {"id": "\u007f", "address":"unix:\/run\/a.sock"}]}`, list{
+			resourceKey: "a/b ä \U0001F600 \b\f\n\r\t\"\\ \u2028 \u0085 \U0001F600",
+			nodes:       []node{{addresses: []string{"unix:///run/a.sock"}, weight: 1, id: "\x7f"}},
+		}},
+		{"JSON with a byte order mark", "\ufeff{\"nodes\":[{\"address\":\"a:1\",\"id\":\"\\/\"}]}", list{nodes: []node{{addresses: []string{"a:1"}, weight: 1, id: "/"}}}},
 		{"JSON with tabs", "{\n\t\"nodes\": [\n\t\t{\"address\": \"10.0.0.1:1\", \"weight\": 3}\n\t]\n}\n",
 			list{nodes: []node{{addresses: []string{"10.0.0.1:1"}, weight: 3}}}},
 		{"document marks", "%YAML 1.1\n---\nnodes: []\n...\n", list{nodes: []node{}}},

@@ -28,6 +28,7 @@ func document(data []byte) (*yaml.Node, error) {
 	if err := checkCharacters(data); err != nil {
 		return nil, err
 	}
+	data = plainJSON(data)
 	doc, more, err := decode(bytes.NewReader(data))
 	switch {
 	case err != nil:
@@ -117,8 +118,6 @@ func beginning(data []byte) int {
 	line, _ := strconv.Atoi(m[1])
 	return line - 1
 }
-
-const byteOrderMark = "\ufeff"
 
 // mistake returns the first line that is wrong whatever comes after it. If there
 // is none, the file ends too early: then it is the line after the last.
