@@ -90,6 +90,16 @@ func integerField(key string, dst *uint32, most uint32) func(*yaml.Node) error {
 	}
 }
 
+// booleanField reads true or false.
+func booleanField(key string, dst *bool) func(*yaml.Node) error {
+	return func(n *yaml.Node) error {
+		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" || n.Decode(dst) != nil {
+			return errorAt(n, "%s: value %s: want true or false", key, quote(n))
+		}
+		return nil
+	}
+}
+
 // resolveAlias returns the node that an alias stands for, any other as it is.
 func resolveAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {

@@ -61,7 +61,7 @@ func TestUnreadable(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Truncate(maxSize+1))
 	require.NoError(t, f.Close())
-	b.waitForErrors(6, ": want at most 16777216 bytes")
+	b.waitForErrors(6, ": want at most 4194304 bytes")
 	b.put(fileA)
 	b.waitForList(nodeA)
 }
@@ -165,7 +165,7 @@ func TestState(t *testing.T) {
 	b.put(`
 resourceKey: orders
 nodes:
-  - {address: "10.0.0.1:1", weight: 0, priority: 2, id: a}
+  - {address: "10.0.0.1:1", weight: 0, priority: 2, id: a, maxInFlight: 3}
   - addresses: ["10.0.0.2:1", "[::1]:1"]
 `)
 	b.waitForList(nodeA, nodeB)
@@ -176,6 +176,10 @@ nodes:
 	first, second := s.Endpoints[0], s.Endpoints[1]
 	require.Equal(t, []any{uint32(0), uint32(2), "a"}, []any{lcresolver.Weight(first), lcresolver.Priority(first), lcresolver.ID(first)})
 	require.Equal(t, []any{uint32(1), uint32(0), ""}, []any{lcresolver.Weight(second), lcresolver.Priority(second), lcresolver.ID(second)})
+	limit, ok := lcresolver.MaxInFlight(first)
+	require.Equal(t, []any{uint32(3), true}, []any{limit, ok})
+	_, ok = lcresolver.MaxInFlight(second)
+	require.False(t, ok, "the policy's holds")
 	require.Equal(t, []resolver.Address{{Addr: "10.0.0.2:1", ServerName: "10.0.0.2:1"}, {Addr: "[::1]:1", ServerName: "[::1]:1"}}, second.Addresses)
 	b.put(fileA)
 	b.waitForList(nodeA)

@@ -20,7 +20,9 @@ import (
 // Whatever a file holds, it yields valid endpoints or one error with its line.
 func FuzzParse(f *testing.F) {
 	for _, c := range badFiles {
-		f.Add([]byte(c.file))
+		if len(c.file) < 1<<15 {
+			f.Add([]byte(c.file))
+		}
 	}
 	f.Add([]byte(fileAB))
 	f.Add([]byte(`{"resourceKey":"k","authority":"a:1","serviceConfig":{"a":[1]},"nodes":[{"addresses":["[::1%lo]:1","unix:/a b"],"weight":0,"priority":1,"id":"i","serverName":"[::1]"}]}`))

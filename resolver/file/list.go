@@ -17,6 +17,9 @@ import (
 // configuration.
 const maxResourceKey = 1024
 
+// maxNodes is how many nodes a list has at most.
+const maxNodes = 100_000
+
 // list is what a file says.
 type list struct {
 	resourceKey   string // "" without one, as in what follows
@@ -57,6 +60,9 @@ func (l *list) readNodes(n *yaml.Node) error {
 	if n.Kind != yaml.SequenceNode {
 		return errorAt(n, "nodes: value %s: want a list, such as [{address: 10.0.0.1:443}]; an empty one is []", quote(n))
 	}
+	if len(n.Content) > maxNodes {
+		return errorAt(n.Content[maxNodes], "nodes: there are %d: want at most %d", len(n.Content), maxNodes)
+	}
 	l.nodes = make([]node, 0, len(n.Content))
 	seen := firstLines{addresses: map[string]int{}, ids: map[string]int{}}
 	for _, item := range n.Content {
@@ -71,11 +77,12 @@ func (l *list) readNodes(n *yaml.Node) error {
 
 // node is one node of a list.
 type node struct {
-	addresses  []string // at least one, as addressOf returns them
-	weight     uint32
-	priority   uint32
-	id         string
-	serverName string
+	addresses   []string // at least one, as addressOf returns them
+	weight      uint32   // 0 if it drains
+	priority    uint32
+	maxInFlight *uint32 // nil without one
+	id          string
+	serverName  string
 }
 
 // firstLines are the lines in which addresses and ids were first seen.
@@ -98,16 +105,25 @@ type nodeReader struct {
 
 func readNode(item *yaml.Node, seen firstLines) (node, error) {
 	r := nodeReader{node: node{weight: 1}, seen: seen}
+	drain := false
 	err := readObject(resolveAlias(item), "node", setters{
-		"address":    r.readAddress,
-		"addresses":  r.readAddresses,
-		"weight":     integerField("weight", &r.weight, lcresolver.MaxWeight),
-		"priority":   integerField("priority", &r.priority, math.MaxUint32),
+		"address":   r.readAddress,
+		"addresses": r.readAddresses,
+		"weight":    integerField("weight", &r.weight, lcresolver.MaxWeight),
+		"priority":  integerField("priority", &r.priority, math.MaxUint32),
+		"maxInFlight": func(n *yaml.Node) error {
+			r.maxInFlight = new(uint32)
+			return integerField("maxInFlight", r.maxInFlight, lcresolver.MaxMaxInFlight)(n)
+		},
+		"drain":      booleanField("drain", &drain),
 		"id":         r.readID,
 		"serverName": stringField("serverName", &r.serverName, wantName, isName),
 	})
 	if err == nil && r.by == "" {
 		err = errorAt(item, "node: there is neither address nor addresses: want one of them")
+	}
+	if drain {
+		r.weight = 0
 	}
 	return r.node, err
 }

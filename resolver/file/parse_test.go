@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	nodeKeys = "address, addresses, id, priority, serverName, weight"
+	nodeKeys = "address, addresses, drain, id, maxInFlight, priority, serverName, weight"
 	fileKeys = "authority, nodes, resourceKey, serviceConfig"
 )
 
@@ -94,6 +94,11 @@ var badFiles = []struct {
 	{"weight no number, but marked as one", "nodes:\n  - address: 10.0.0.1:1\n    weight: !!int x\n", 3, "weight: value x: want an integer from 0 to 2147483648"},
 	{"weight null", "nodes:\n  - address: 10.0.0.1:1\n    weight:\n  - address: 10.0.0.2:1\n", 3, "weight: value null: want an integer from 0 to 2147483648"},
 	{"priority too high", "nodes:\n  - address: 10.0.0.1:1\n    priority: 4294967296\n", 3, "priority: value 4294967296: want an integer from 0 to 4294967295"},
+	{"maxInFlight too high", "nodes:\n  - address: 10.0.0.1:1\n    maxInFlight: 2147483648\n", 3, "maxInFlight: value 2147483648: want an integer from 0 to 2147483647"},
+	{"drain no boolean", "nodes:\n  - address: 10.0.0.1:1\n    drain: 1\n", 3, "drain: value 1: want true or false"},
+	{"drain in quotes", "nodes:\n  - address: 10.0.0.1:1\n    drain: \"true\"\n", 3, `drain: value "true": want true or false`},
+	{"as many nodes as may be", "nodes:\n" + strings.Repeat("  - a\n", 100_000), 2, `node: value "a": want an object with keys among ` + nodeKeys},
+	{"too many nodes", "nodes:\n" + strings.Repeat("  - a\n", 100_001), 100_002, "nodes: there are 100001: want at most 100000"},
 	{"id empty", "nodes:\n  - address: 10.0.0.1:1\n    id: ''\n", 3, `id: value "": want at least one character`},
 	{"id a number", "nodes:\n  - address: 10.0.0.1:1\n    id: 7\n", 3, "id: value 7: want a string, in quotes if it looks like something else"},
 	{"duplicate id", "nodes:\n  - address: 10.0.0.1:1\n    id: a\n  - address: 10.0.0.2:1\n    id: a\n", 5, `id: value "a" is there twice, first in line 3: want each once`},
@@ -121,6 +126,7 @@ func TestParseRefuses(t *testing.T) {
 
 // What a file of all kinds of nodes says.
 func TestParseAccepts(t *testing.T) {
+	limit := func(v uint32) *uint32 { return &v }
 	one := func(addrs ...string) []node { return []node{{addresses: addrs, weight: 1}} }
 	for _, c := range []struct {
 		name, file string
@@ -164,6 +170,10 @@ nodes:
 		{"one node with both families", "nodes:\n  - addresses:\n      - 127.0.0.1:1\n      - '[::1]:1'\n", list{nodes: one("127.0.0.1:1", "[::1]:1")}},
 		{"characters beyond ASCII", "nodes: [{address: \"a:1\", id: \"\u00e4\U0001F600\"}]\n",
 			list{nodes: []node{{addresses: []string{"a:1"}, weight: 1, id: "ä\U0001F600"}}}},
+		{"caps and drains", "nodes:\n  - {address: \"a:1\", maxInFlight: 0}\n  - {address: \"b:1\", maxInFlight: 2147483647, drain: false}\n  - {address: \"c:1\", weight: 3, drain: true}\n", list{nodes: []node{
+			{addresses: []string{"a:1"}, weight: 1, maxInFlight: limit(0)}, {addresses: []string{"b:1"}, weight: 1, maxInFlight: limit(1<<31 - 1)},
+			{addresses: []string{"c:1"}, weight: 0},
+		}}},
 		{"hexadecimal weight", "nodes: [{address: \"a:1\", weight: 0x10}]\n", list{nodes: []node{{addresses: []string{"a:1"}, weight: 16}}}},
 		{"longest key", "resourceKey: " + strings.Repeat("k", 1024) + "\nnodes: []\n", list{resourceKey: strings.Repeat("k", 1024), nodes: []node{}}},
 	} {

@@ -18,7 +18,7 @@ import (
 var logger = grpclog.Component("nodes-resolver")
 
 // maxSize is the size of the largest file, in bytes.
-const maxSize = 16 << 20
+const maxSize = 4 << 20
 
 // read returns the contents of the file. Only a regular one is opened: another
 // may block whoever opens it.
@@ -101,6 +101,9 @@ func (s source) endpoint(l *list, n node) resolver.Endpoint {
 		ep.Addresses[i] = resolver.Address{Addr: addr, ServerName: s.serverName(l, n, addr)}
 	}
 	ep = lcresolver.SetPriority(lcresolver.SetWeight(ep, n.weight), n.priority)
+	if n.maxInFlight != nil {
+		ep = lcresolver.SetMaxInFlight(ep, *n.maxInFlight)
+	}
 	if n.id != "" {
 		ep = lcresolver.SetID(ep, n.id)
 	}
