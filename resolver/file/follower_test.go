@@ -2,8 +2,8 @@ package file
 
 import (
 	"fmt"
+	"net/url"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,56 +19,58 @@ import (
 
 // What is wrong is said once, and the last good list goes on.
 func TestErrorsAreReportedOnce(t *testing.T) {
-	b := newBench(t)
-	b.fails(1)
-	b.rereads()
+	b := newFollowerEnv(t)
+	b.waitForErrors(1, noFile)
+	b.waitForReread()
 	b.put(fileA)
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 	bad := "nodes:\n  - address: 10.0.0.1:1\n    weight: -1\n"
 	b.put(bad)
-	require.Equal(t, b.path+":3: weight: value -1: want an integer from 0 to 2147483648", strings.TrimPrefix(b.fails(2)[1], "nodes: "))
-	b.rereads()
+	const atLine3 = ":3: weight: value -1: want an integer from 0 to 2147483648"
+	b.waitForErrors(2, atLine3)
+	b.waitForReread()
 	b.put(bad + "# still\n")
-	b.rereads()
+	b.waitForReread()
 	b.put(bad + "  - address: 10.0.0.2:1\n")
-	b.rereads()
-	b.fails(2)
+	b.waitForReread()
+	b.waitForErrors(2, atLine3)
 	require.Equal(t, 1, b.updates())
 	b.put("nodes: 7\n")
-	require.Contains(t, b.fails(3)[2], b.path+":1: nodes: value 7: want a list")
+	b.waitForErrors(3, ":1: nodes: value 7: want a list, such as [{address: 10.0.0.1:443}]; an empty one is []")
 	// A good one comes between: even the same list, then the same error, is news.
 	b.put(fileA)
 	b.wait("the list again", func() bool { return b.updates() == 2 })
 	b.put(bad)
-	b.fails(4)
+	b.waitForErrors(4, atLine3)
 	require.Equal(t, []string{nodeA}, b.addresses())
 }
 
 // What is no file to read is told apart from what is missing.
 func TestUnreadable(t *testing.T) {
-	b := newBench(t)
-	b.fails(1)
+	b := newFollowerEnv(t)
+	b.waitForErrors(1, noFile)
 	require.NoError(t, os.Mkdir(b.path, 0o700))
-	require.Equal(t, fmt.Sprintf("nodes: %s: want a regular file", b.path), b.fails(2)[1])
+	b.waitForErrors(2, ": want a regular file")
 	require.NoError(t, os.Remove(b.path))
-	b.fails(3)
+	b.waitForErrors(3, noFile)
 	require.NoError(t, os.Symlink("nodes.yaml", b.path))
-	require.Equal(t, fmt.Sprintf("nodes: %s: too many levels of symbolic links", b.path), b.fails(4)[3])
+	b.waitForErrors(4, ": too many levels of symbolic links")
 	require.NoError(t, os.Remove(b.path))
-	b.fails(5)
+	b.waitForErrors(5, noFile)
 	f, err := os.Create(b.path)
 	require.NoError(t, err)
 	require.NoError(t, f.Truncate(maxSize+1))
 	require.NoError(t, f.Close())
-	require.Equal(t, fmt.Sprintf("nodes: %s: want at most 16777216 bytes", b.path), b.fails(6)[5])
+	b.waitForErrors(6, ": want at most 4194304 bytes")
 	b.put(fileA)
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 }
 
 // The channel's authority is the file's, if it has one when the channel is made.
 func TestOverrideAuthority(t *testing.T) {
-	b := newBench(t)
-	authority := func() string { return builder{}.OverrideAuthority(targetOf(t, b.path)) }
+	b := newFollowerEnv(t)
+	target := resolver.Target{URL: url.URL{Scheme: Scheme, Path: b.path}}
+	authority := func() string { return builder{}.OverrideAuthority(target) }
 	require.Equal(t, "localhost", authority(), "no file")
 	b.put("authority: a.example:8443\n" + fileA)
 	require.Equal(t, "a.example:8443", authority())
@@ -81,9 +83,9 @@ func TestOverrideAuthority(t *testing.T) {
 // Hundreds of rewrites, by several hands and in both ways: the last one counts,
 // a burst costs few reads, and no list is seen that was never written.
 func TestManyRewrites(t *testing.T) {
-	b := newBench(t)
+	b := newFollowerEnv(t)
 	b.put(fileA)
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 	var hands sync.WaitGroup
 	for hand := range 4 {
 		hands.Go(func() {
@@ -102,8 +104,8 @@ func TestManyRewrites(t *testing.T) {
 		b.write(fileA)
 	}
 	b.write(fileB)
-	b.sees(nodeB)
-	b.rereads()
+	b.waitForList(nodeB)
+	b.waitForReread()
 	require.Equal(t, []string{nodeB}, b.addresses())
 	require.Less(t, b.updates(), 50)
 	require.LessOrEqual(t, len(b.errors()), 1, "%q", b.errors())
@@ -111,18 +113,16 @@ func TestManyRewrites(t *testing.T) {
 
 // Close ends all that Build has started, whatever it is at.
 func TestClose(t *testing.T) {
-	b := newBench(t)
+	b := newFollowerEnv(t)
 	for i := range 50 {
 		b.put(fmt.Sprintf("nodes: [{address: \"10.0.0.1:%d\"}]\n", i+1))
 		b.build(resolver.BuildOptions{})
 		if i%2 == 0 {
-			b.sees(fmt.Sprintf("10.0.0.1:%d", i+1))
+			b.waitForList(fmt.Sprintf("10.0.0.1:%d", i+1))
 		}
 		b.put(fileB)
 		b.resolver.Close()
-		b.mu.Lock()
-		b.closed = true
-		b.mu.Unlock()
+		b.setClosed(true)
 		b.resolver.ResolveNow(resolver.ResolveNowOptions{})
 		b.resolver.Close()
 		// A goroutine that Close has waited for may still be returning.
@@ -132,15 +132,15 @@ func TestClose(t *testing.T) {
 		})
 		b.mu.Lock()
 		late := b.late
-		b.closed = false
 		b.mu.Unlock()
 		require.False(t, late)
+		b.setClosed(false)
 	}
 }
 
 // Close waits for a call that is under way.
 func TestCloseWaits(t *testing.T) {
-	b := &bench{T: t, spy: &spy{}, path: filepath.Join(t.TempDir(), "nodes.yaml")}
+	b := &followerEnv{env: newEnv(t), recordingConn: &recordingConn{}}
 	b.write(fileA)
 	called, over := make(chan struct{}), atomic.Bool{}
 	b.during = func() {
@@ -161,14 +161,14 @@ func goroutines() string {
 
 // What the file says is what the channel is told.
 func TestState(t *testing.T) {
-	b := newBench(t)
+	b := newFollowerEnv(t)
 	b.put(`
 resourceKey: orders
 nodes:
-  - {address: "10.0.0.1:1", weight: 0, priority: 2, id: a}
+  - {address: "10.0.0.1:1", weight: 0, priority: 2, id: a, maxInFlight: 3}
   - addresses: ["10.0.0.2:1", "[::1]:1"]
 `)
-	b.sees(nodeA, nodeB)
+	b.waitForList(nodeA, nodeB)
 	s := b.state()
 	require.Equal(t, "orders", lcresolver.ResourceKey(s))
 	require.Nil(t, s.ServiceConfig)
@@ -176,18 +176,22 @@ nodes:
 	first, second := s.Endpoints[0], s.Endpoints[1]
 	require.Equal(t, []any{uint32(0), uint32(2), "a"}, []any{lcresolver.Weight(first), lcresolver.Priority(first), lcresolver.ID(first)})
 	require.Equal(t, []any{uint32(1), uint32(0), ""}, []any{lcresolver.Weight(second), lcresolver.Priority(second), lcresolver.ID(second)})
+	limit, ok := lcresolver.MaxInFlight(first)
+	require.Equal(t, []any{uint32(3), true}, []any{limit, ok})
+	_, ok = lcresolver.MaxInFlight(second)
+	require.False(t, ok, "the policy's holds")
 	require.Equal(t, []resolver.Address{{Addr: "10.0.0.2:1", ServerName: "10.0.0.2:1"}, {Addr: "[::1]:1", ServerName: "[::1]:1"}}, second.Addresses)
 	b.put(fileA)
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 	require.Equal(t, "nodes://"+b.path, lcresolver.ResourceKey(b.state()), "as the canonical target")
 }
 
 // A service config goes to gRPC; what gRPC says against it comes back with the
 // place, and the nodes are taken up all the same.
 func TestServiceConfig(t *testing.T) {
-	b := newBench(t)
+	b := newFollowerEnv(t)
 	b.put("nodes: []\nserviceConfig:\n  loadBalancingConfig: [{nobody: {}}]\n")
-	b.sees()
+	b.waitForList()
 	require.Equal(t, []string{`{"loadBalancingConfig":[{"nobody":{}}]}`}, b.parsed)
 	require.EqualError(t, b.state().ServiceConfig.Err, fmt.Sprintf("nodes: %s:3: serviceConfig: no policy", b.path))
 	b.build(resolver.BuildOptions{DisableServiceConfig: true})

@@ -19,10 +19,10 @@ type endpoint struct {
 	weight   uint16 // 0 is none
 }
 
-// tidy sorts a list by level and address, so that the order of records makes no
+// normalize sorts a list by level and address, so that the order of records makes no
 // difference, and leaves out repeats of an address: of these the highest level
 // holds, then the highest weight.
-func tidy(list []endpoint) []endpoint {
+func normalize(list []endpoint) []endpoint {
 	addr := func(a, b endpoint) int {
 		return cmp.Or(a.addr.Compare(b.addr), a.second.Compare(b.second))
 	}

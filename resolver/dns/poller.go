@@ -14,15 +14,15 @@ type lookup func(context.Context) answer
 
 // answer is what a lookup found.
 type answer struct {
-	// endpoints are sorted and without repeats. None of them are a list, too, if
-	// known is true; else the last list stays.
+	// endpoints are sorted and without repeats. If complete is true, none of them
+	// are a list, too; else the last list stays.
 	endpoints []endpoint
-	known     bool
+	complete  bool  // whether there is no more than that
 	err       error // what failed, if anything did
 }
 
 const (
-	jitter     = 0.2 // the share of a pause that chance takes off
+	jitter     = 0.2 // the share of a delay that chance takes off
 	firstRetry = time.Second
 )
 
@@ -32,24 +32,24 @@ type poller struct {
 	// Set once.
 	params
 	cc     resolver.ClientConn
-	look   lookup
+	lookup lookup
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the goroutine has ended
 
-	// asked holds a request of ResolveNow until a lookup starts because of it.
-	asked chan struct{}
+	// requested holds a request of ResolveNow until a lookup starts because of it.
+	requested chan struct{}
 
 	// Only used by the goroutine.
-	sent     []endpoint // the last list
-	taken    bool       // whether the channel took it
-	ever     bool       // whether it ever took one with endpoints
-	failures int        // lookups since then, if it never did
+	lastSent     []endpoint
+	accepted     bool // whether the channel took the last list
+	everAccepted bool // whether it ever took one with endpoints
+	failures     int  // lookups so far, while it never did
 }
 
-// start runs a poller.
-func start(p params, cc resolver.ClientConn, look lookup) *poller {
+// startPoller runs a poller.
+func startPoller(p params, cc resolver.ClientConn, lookup lookup) *poller {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &poller{params: p, cc: cc, look: look, cancel: cancel, done: make(chan struct{}), asked: make(chan struct{}, 1)}
+	r := &poller{params: p, cc: cc, lookup: lookup, cancel: cancel, done: make(chan struct{}), requested: make(chan struct{}, 1)}
 	go r.run(ctx)
 	return r
 }
@@ -58,7 +58,7 @@ func start(p params, cc resolver.ClientConn, look lookup) *poller {
 // minInterval after the end of the one before.
 func (r *poller) ResolveNow(resolver.ResolveNowOptions) {
 	select {
-	case r.asked <- struct{}{}:
+	case r.requested <- struct{}{}:
 	default:
 	}
 }
@@ -73,36 +73,36 @@ func (r *poller) Close() {
 func (r *poller) run(ctx context.Context) {
 	defer close(r.done)
 	for {
-		a := r.lookOnce(ctx)
+		a := r.lookupOnce(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		r.send(a)
-		if !r.pause(ctx, r.wait(rand.Float64())) {
+		if !r.waitForNext(ctx, r.delay(rand.Float64())) {
 			return
 		}
 	}
 }
 
-func (r *poller) lookOnce(ctx context.Context) answer {
+func (r *poller) lookupOnce(ctx context.Context) answer {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	return r.look(ctx)
+	return r.lookup(ctx)
 }
 
 // send tells the channel what is new. An error comes last: if the list has
 // become empty, it tells RPCs why.
 func (r *poller) send(a answer) {
 	empty := len(a.endpoints) == 0
-	if !empty || a.known && r.ever {
-		if !r.taken || !slices.Equal(a.endpoints, r.sent) {
+	if !empty || a.complete && r.everAccepted {
+		if !r.accepted || !slices.Equal(a.endpoints, r.lastSent) {
 			err := r.cc.UpdateState(stateOf(a.endpoints))
 			// Policies refuse an empty list and go by it.
-			r.sent, r.taken = a.endpoints, err == nil || empty
-			r.ever = r.ever || err == nil
+			r.lastSent, r.accepted = a.endpoints, err == nil || empty
+			r.everAccepted = r.everAccepted || err == nil
 		}
 	}
-	if r.failures++; r.ever {
+	if r.failures++; r.everAccepted {
 		r.failures = 0
 	}
 	if a.err != nil {
@@ -110,9 +110,9 @@ func (r *poller) send(a answer) {
 	}
 }
 
-// wait returns how long to pause; chance is from 0 to below 1. While the channel
+// delay returns how long to wait for the next lookup. chance is from 0 to below 1. While the channel
 // has never had an endpoint, lookups come faster.
-func (r *poller) wait(chance float64) time.Duration {
+func (r *poller) delay(chance float64) time.Duration {
 	d := r.interval
 	if r.failures > 0 {
 		d = firstRetry
@@ -124,23 +124,23 @@ func (r *poller) wait(chance float64) time.Duration {
 	return d - time.Duration(chance*jitter*float64(d))
 }
 
-// pause waits for the next lookup, and reports whether there is to be one.
-func (r *poller) pause(ctx context.Context, wait time.Duration) bool {
-	due := time.NewTimer(wait)
-	defer due.Stop()
-	open := time.NewTimer(r.minInterval)
-	defer open.Stop()
-	var asked <-chan struct{} // nil until open
+// waitForNext waits for the next lookup, and reports whether there is to be one.
+func (r *poller) waitForNext(ctx context.Context, delay time.Duration) bool {
+	next := time.NewTimer(delay)
+	defer next.Stop()
+	earliest := time.NewTimer(r.minInterval)
+	defer earliest.Stop()
+	var requested <-chan struct{} // nil until the earliest time
 	for {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-due.C:
+		case <-next.C:
 			return true
-		case <-asked:
+		case <-requested:
 			return true
-		case <-open.C:
-			asked = r.asked
+		case <-earliest.C:
+			requested = r.requested
 		}
 	}
 }

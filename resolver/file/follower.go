@@ -17,31 +17,31 @@ type intervals struct {
 
 var defaultIntervals = intervals{quiet: 100 * time.Millisecond, burst: time.Second, poll: 5 * time.Second}
 
-// nodeFile follows one file for one channel, from Build to Close.
-type nodeFile struct {
+// follower follows one file for one channel, from Build to Close.
+type follower struct {
 	// Set once.
 	path      string
 	source    source
 	cc        resolver.ClientConn
 	intervals intervals
-	now       chan struct{} // holds a wish to read the file
+	requested chan struct{} // holds a wish to read the file
 	ctx       context.Context
 	cancel    context.CancelFunc
 	done      chan struct{} // closed when run has returned
 
 	// Only used in run, which alone calls cc.
-	last     [sha256.Size]byte // the sum of the contents that were read last
-	known    bool              // last is set, and the file could still be read after it
+	lastSum  [sha256.Size]byte // the sum of the contents that were read last
+	haveSum  bool              // last is set, and the file could still be read after it
 	reported string            // the error that cc was told of since the last good list
 }
 
-func newNodeFile(path string, cc resolver.ClientConn, opts resolver.BuildOptions) *nodeFile {
-	r := &nodeFile{
+func newFollower(path string, cc resolver.ClientConn, opts resolver.BuildOptions) *follower {
+	r := &follower{
 		path:      path,
 		source:    sourceOf(path, opts),
 		cc:        cc,
 		intervals: defaultIntervals,
-		now:       make(chan struct{}, 1),
+		requested: make(chan struct{}, 1),
 		done:      make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -49,25 +49,25 @@ func newNodeFile(path string, cc resolver.ClientConn, opts resolver.BuildOptions
 }
 
 // start begins to follow the file. The watch is closed when the resolver is.
-func (r *nodeFile) start(w *watch) { go r.run(w) }
+func (r *follower) start(w *watch) { go r.run(w) }
 
 // ResolveNow has the file read again soon; it does not wait for that.
-func (r *nodeFile) ResolveNow(resolver.ResolveNowOptions) {
+func (r *follower) ResolveNow(resolver.ResolveNowOptions) {
 	select {
-	case r.now <- struct{}{}:
+	case r.requested <- struct{}{}:
 	default:
 	}
 }
 
 // Close ends the goroutine and returns when it has ended: the channel is not
 // called any more.
-func (r *nodeFile) Close() {
+func (r *follower) Close() {
 	r.cancel()
 	<-r.done
 }
 
 // run reads the file whenever it may have changed.
-func (r *nodeFile) run(w *watch) {
+func (r *follower) run(w *watch) {
 	defer close(r.done)
 	defer w.close()
 	poll := time.NewTicker(r.intervals.poll)
@@ -76,22 +76,22 @@ func (r *nodeFile) run(w *watch) {
 		// The watch comes first, so that no change after reading is missed.
 		w.follow()
 		r.load()
-		r.await(w, poll.C)
-		r.settle(w)
+		r.waitForReason(w, poll.C)
+		r.debounce(w)
 	}
 }
 
-// await waits for a reason to read the file.
-func (r *nodeFile) await(w *watch, poll <-chan time.Time) {
+// waitForReason waits for a reason to read the file.
+func (r *follower) waitForReason(w *watch, poll <-chan time.Time) {
 	for {
 		select {
 		case e := <-w.events:
-			if w.concerns(e) {
+			if w.isAbout(e) {
 				return
 			}
-		case <-w.lost:
+		case <-w.overflow:
 			return
-		case <-r.now:
+		case <-r.requested:
 			return
 		case <-poll:
 			return
@@ -101,15 +101,15 @@ func (r *nodeFile) await(w *watch, poll <-chan time.Time) {
 	}
 }
 
-// settle waits until a burst of changes is over.
-func (r *nodeFile) settle(w *watch) {
+// debounce waits until a burst of changes is over.
+func (r *follower) debounce(w *watch) {
 	quiet, burst := time.NewTimer(r.intervals.quiet), time.NewTimer(r.intervals.burst)
 	defer quiet.Stop()
 	defer burst.Stop()
 	for {
 		select {
 		case e := <-w.events:
-			if w.concerns(e) {
+			if w.isAbout(e) {
 				quiet.Reset(r.intervals.quiet)
 			}
 		case <-quiet.C:
@@ -123,18 +123,18 @@ func (r *nodeFile) settle(w *watch) {
 }
 
 // load reads the file and tells the channel of what is new.
-func (r *nodeFile) load() {
+func (r *follower) load() {
 	data, err := read(r.path)
 	if err != nil {
-		r.known = false
+		r.haveSum = false
 		r.report(err)
 		return
 	}
 	sum := sha256.Sum256(data)
-	if r.known && sum == r.last {
+	if r.haveSum && sum == r.lastSum {
 		return
 	}
-	r.last, r.known = sum, true
+	r.lastSum, r.haveSum = sum, true
 	l, err := parse(data)
 	if err != nil {
 		r.report(err)
@@ -152,8 +152,8 @@ func (r *nodeFile) load() {
 }
 
 // report tells the channel of an error, once.
-func (r *nodeFile) report(err error) {
-	err = r.source.wrong(err)
+func (r *follower) report(err error) {
+	err = r.source.locate(err)
 	if err.Error() == r.reported {
 		return
 	}
