@@ -17,7 +17,6 @@ import (
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 	"github.com/leastconn/grpc-leastconn/resolver"
-	"github.com/leastconn/grpc-leastconn/state"
 )
 
 // shop is a service that two channels of the process share, each with a target
@@ -28,30 +27,12 @@ const shop = `{
 		"backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]}}]
 }`
 
-func shopSnapshot() (s state.Snapshot) {
-	for _, s := range state.Snapshots() {
-		if s.ResourceKey == "shop" {
-			return s
-		}
-	}
-	return s
-}
-
 // openShop opens the two channels and waits until both can use all nodes.
 func openShop(t *testing.T, m *telemetry, nodes ...*leastconntest.Node) (one, two *env) {
 	one = m.dial(leastconntest.ChannelConfig{Target: "one", ServiceConfig: shop}, nodes...)
 	two = m.dial(leastconntest.ChannelConfig{Target: "two", ServiceConfig: shop}, nodes...)
-	wait(t, "both can use all nodes", func() bool {
-		usable := 0
-		for _, n := range shopSnapshot().Endpoints {
-			for _, m := range n.Members {
-				if m.Ready {
-					usable++
-				}
-			}
-		}
-		return usable == 2*len(nodes)
-	})
+	one.key, two.key = "shop", "shop"
+	one.waitReadyOfTwo(all(nodes...)...)
 	return one, two
 }
 
@@ -89,7 +70,7 @@ func trouble(t *testing.T, one, two *env, ns []*leastconntest.Node) {
 	waiting.Go(func() { _, _ = one.channel.Open(ctx) }) // which may find room when the test ends
 	t.Cleanup(waiting.Wait)
 	t.Cleanup(cancel)
-	wait(t, "an RPC waits", func() bool { return shopSnapshot().Waiting == 1 })
+	wait(t, "an RPC waits", func() bool { return one.snapshot().Waiting == 1 })
 }
 
 // The panels show what the servers handle and what has happened, by way of

@@ -47,6 +47,7 @@ func all[S server](some ...S) []server {
 type env struct {
 	*testing.T
 	conn    *grpc.ClientConn
+	key     string                 // of its ledger
 	channel *leastconntest.Channel // which lists what the test says; nil if conn has another resolver
 	servers []server               // all that were ever listed, in the order they came
 	conns   *connections
@@ -82,7 +83,7 @@ func dial(t *testing.T, cfg leastconntest.ChannelConfig, servers ...server) *env
 	require.NoError(t, err)
 	t.Cleanup(func() { e.channel.Close() })
 	e.channel.Connect()
-	e.conn = e.channel.Conn()
+	e.conn, e.key = e.channel.Conn(), e.channel.Conn().CanonicalTarget()
 	return e
 }
 
@@ -109,6 +110,7 @@ func dialTarget(t *testing.T, target string, servers []server, opts ...grpc.Dial
 	require.NoError(t, err)
 	t.Cleanup(func() { e.conn.Close() })
 	e.conn.Connect()
+	e.key = e.conn.CanonicalTarget()
 	return e
 }
 
@@ -137,7 +139,7 @@ func (e *env) list(servers ...server) {
 func (e *env) snapshot() state.Snapshot {
 	e.Helper()
 	for _, l := range state.Ledgers() {
-		if l.Key() == e.conn.CanonicalTarget() {
+		if l.Key() == e.key {
 			require.NoError(e, l.Check())
 			return l.Snapshot()
 		}

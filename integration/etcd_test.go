@@ -93,8 +93,8 @@ func (s *etcdSource) dial(nodes ...*leastconntest.Node) *env {
 }
 
 // outage is the server's death, and its return.
-func (s *etcdSource) outage(traffic func() *traffic) {
-	tr := traffic()
+func (s *etcdSource) outage(start func() *traffic) {
+	tr := start()
 	s.process.end(syscall.SIGKILL)
 	tr.through("a", 50)
 	s.start()

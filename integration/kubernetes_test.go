@@ -41,12 +41,13 @@ func (a *kubeAPI) dial(nodes ...*leastconntest.Node) *env {
 	require.NoError(a, err)
 	a.Cleanup(func() { e.conn.Close() })
 	e.conn.Connect()
+	e.key = e.conn.CanonicalTarget()
 	return e
 }
 
 // outage is the end of a watch, after which there is another one.
-func (a *kubeAPI) outage(traffic func() *traffic) {
-	tr, watches := traffic(), a.watched()
+func (a *kubeAPI) outage(start func() *traffic) {
+	tr, watches := start(), a.watched()
 	a.endWatches()
 	tr.until("it watches again", func() bool { return a.watched() == watches+1 })
 	tr.through("a", 50)

@@ -3,7 +3,6 @@ package integration
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -40,28 +39,6 @@ func TestMetricsAreOffByDefault(t *testing.T) {
 	e := m.dialReady("", ns...)
 	e.hold(3, map[string]int{"a": 3})
 	require.Empty(t, m.scrape())
-}
-
-func TestScrapeIsWhatTheServersHandle(t *testing.T) {
-	m := newTelemetry(t, endpointLabel)
-	ns := startNodes(t, "a", "b", "c")
-	e := m.dialReady("", ns...)
-	var held []*leastconntest.Stream
-	picks := 0
-	for range 20 {
-		opened := 1 + rand.IntN(9)
-		more, err := e.channel.OpenN(t.Context(), opened)
-		require.NoError(t, err)
-		held, picks = append(held, more...), picks+opened
-		rand.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
-		ended := rand.IntN(len(held))
-		require.NoError(t, leastconntest.EndAll(held[:ended]))
-		held = held[ended:]
-		require.Equal(t, handled(ns...), m.inFlight())
-		require.Equal(t, map[string]float64{e.conn.CanonicalTarget(): float64(picks)}, m.by("picks_total", "grpc_target"))
-	}
-	require.NoError(t, leastconntest.EndAll(held))
-	require.Equal(t, handled(ns...), m.inFlight())
 }
 
 // A switch turns the endpoint label off; what is left is the sum.

@@ -56,7 +56,7 @@ func ipOf(s server) string {
 type source interface {
 	list(nodes ...*leastconntest.Node)
 	dial(nodes ...*leastconntest.Node) *env // which it may list
-	outage(over func() *traffic)            // while which RPCs go on
+	outage(start func() *traffic)           // while which RPCs go on
 }
 
 // sources start one for nodes on a port.
@@ -93,8 +93,8 @@ func (s *dnsSource) dial(nodes ...*leastconntest.Node) *env {
 }
 
 // outage is many lookups in a row that fail.
-func (s *dnsSource) outage(traffic func() *traffic) {
-	tr := traffic()
+func (s *dnsSource) outage(start func() *traffic) {
+	tr := start()
 	s.fail(dns.RcodeServerFailure)
 	for asked := s.questionsInAll(); s.questionsInAll() < asked+10; {
 		tr.through("a", 1)
@@ -103,93 +103,79 @@ func (s *dnsSource) outage(traffic func() *traffic) {
 	s.fail(dns.RcodeSuccess)
 }
 
-// A third server is listed and takes the next streams until it is level; streams
-// that there are do not notice. One that is no longer listed gets no more and
-// keeps its streams, with which it is known when it returns.
-func TestResolversSeeAScaleOut(t *testing.T) {
+// eachSource runs a test once for each source, which lists the first two of some
+// nodes. They hold three streams each.
+func eachSource(t *testing.T, nodes int, test func(t *testing.T, s source, ns []*leastconntest.Node, e *env, streams []*leastconntest.Stream)) {
 	for name, start := range sources {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ns, port := startNodesOn(t, leastconntest.Options{}, "127.0.0.1", "127.0.0.2", "127.0.0.3")
+			ns, port := startNodesOn(t, leastconntest.Options{}, []string{"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"}[:nodes]...)
 			s := start(t, port)
 			s.list(ns[:2]...)
 			e := s.dial(ns...)
 			e.waitReady(all(ns[:2]...)...)
-			streams := e.hold(6, map[string]int{"a": 3, "b": 3})
-
-			s.list(ns...)
-			e.waitReady(ns[2])
-			streams = append(streams, e.hold(3, map[string]int{"c": 3})...)
-			streams = append(streams, e.hold(3, map[string]int{"a": 1, "b": 1, "c": 1})...)
-			e.counts(4, 4, 4)
-			e.alive(streams)
-			e.connectedOnce(ns...)
-
-			s.list(ns[1:]...)
-			e.waitNotReady(ns[0])
-			streams = append(streams, e.hold(4, map[string]int{"b": 2, "c": 2})...)
-			e.alive(streams)
-			e.counts(4, 6, 6)
-
-			s.list(ns...)
-			e.waitReady(ns[0])
-			e.hold(2, map[string]int{"a": 2})
-			e.counts(6, 6, 6)
+			test(t, s, ns, e, e.hold(6, map[string]int{"a": 3, "b": 3}))
 		})
 	}
+}
+
+// A third server is listed and takes the next streams until it is level; streams
+// that there are do not notice. One that is no longer listed gets no more and
+// keeps its streams, with which it is known when it returns.
+func TestResolversSeeAScaleOut(t *testing.T) {
+	eachSource(t, 3, func(t *testing.T, s source, ns []*leastconntest.Node, e *env, streams []*leastconntest.Stream) {
+		s.list(ns...)
+		e.waitReady(ns[2])
+		streams = append(streams, e.hold(3, map[string]int{"c": 3})...)
+		streams = append(streams, e.hold(3, map[string]int{"a": 1, "b": 1, "c": 1})...)
+		e.counts(4, 4, 4)
+		e.alive(streams)
+		e.connectedOnce(ns...)
+
+		s.list(ns[1:]...)
+		e.waitNotReady(ns[0])
+		streams = append(streams, e.hold(4, map[string]int{"b": 2, "c": 2})...)
+		e.alive(streams)
+		e.counts(4, 6, 6)
+
+		s.list(ns...)
+		e.waitReady(ns[0])
+		e.hold(2, map[string]int{"a": 2})
+		e.counts(6, 6, 6)
+	})
 }
 
 // All servers are replaced at once. No RPC fails, old streams live on, new ones
 // go to the new servers, and when the old streams have ended nothing is left of
 // the old servers.
 func TestResolversSeeARollingUpdate(t *testing.T) {
-	for name, start := range sources {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ns, port := startNodesOn(t, leastconntest.Options{}, "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4")
-			s := start(t, port)
-			s.list(ns[:2]...)
-			e := s.dial(ns...)
-			e.waitReady(all(ns[:2]...)...)
-			streams := e.hold(6, map[string]int{"a": 3, "b": 3})
-
-			tr := e.traffic(2)
-			s.list(ns[2:]...)
-			e.waitReady(all(ns[2:]...)...)
-			tr.through("c", 50)
-			require.Empty(t, tr.end())
-			e.waitNotReady(all(ns[:2]...)...)
-			e.hold(4, map[string]int{"c": 2, "d": 2})
-			e.counts(3, 3, 2, 2)
-			e.endAll(streams)
-			wait(t, "a and b are forgotten", func() bool { return len(e.snapshot().Endpoints) == 2 })
-		})
-	}
+	eachSource(t, 4, func(t *testing.T, s source, ns []*leastconntest.Node, e *env, streams []*leastconntest.Stream) {
+		tr := e.traffic(2)
+		s.list(ns[2:]...)
+		e.waitReady(all(ns[2:]...)...)
+		tr.through("c", 50)
+		require.Empty(t, tr.end())
+		e.waitNotReady(all(ns[:2]...)...)
+		e.hold(4, map[string]int{"c": 2, "d": 2})
+		e.counts(3, 3, 2, 2)
+		e.endAll(streams)
+		wait(t, "a and b are forgotten", func() bool { return len(e.snapshot().Endpoints) == 2 })
+	})
 }
 
 // While a resolver has no answer the last list holds: no RPC fails, and no count
 // changes but by RPCs. What is listed meanwhile is seen then.
 func TestResolversOutlastAnOutage(t *testing.T) {
-	for name, start := range sources {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ns, port := startNodesOn(t, leastconntest.Options{}, "127.0.0.1", "127.0.0.2", "127.0.0.3")
-			s := start(t, port)
-			s.list(ns[:2]...)
-			e := s.dial(ns...)
-			e.waitReady(all(ns[:2]...)...)
-			streams := e.hold(6, map[string]int{"a": 3, "b": 3})
-
-			s.outage(func() *traffic { return e.traffic(2) })
-			streams = append(streams, e.hold(4, map[string]int{"a": 2, "b": 2})...)
-			e.counts(5, 5, 0)
-			s.list(ns...)
-			e.waitReady(ns[2])
-			streams = append(streams, e.hold(5, map[string]int{"c": 5})...)
-			e.alive(streams)
-			e.connectedOnce(ns...)
-		})
-	}
+	eachSource(t, 3, func(t *testing.T, s source, ns []*leastconntest.Node, e *env, streams []*leastconntest.Stream) {
+		s.outage(func() *traffic { return e.traffic(2) })
+		streams = append(streams, e.hold(4, map[string]int{"a": 2, "b": 2})...)
+		e.counts(5, 5, 0)
+		s.list(ns...)
+		e.waitReady(ns[2])
+		streams = append(streams, e.hold(5, map[string]int{"c": 5})...)
+		e.alive(streams)
+		e.connectedOnce(ns...)
+	})
 }
 
 // gRPC's own dns never asks again, while lookups of dns-poll go by.
