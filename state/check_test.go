@@ -141,7 +141,8 @@ var corruptions = map[string]struct {
 	"place of another":        {func(g *specimen) { g.due.endpoint.places[0].handle++ }, "is not at handle"},
 	"handle":                  {func(g *specimen) { g.due.handle, g.busy.handle = g.busy.handle, g.due.handle }, "is not at handle"},
 	"ready set of no one":     {func(g *specimen) { g.slow.set.readySets = nil }, "is in the order of no ready set"},
-	"lost from the order":     {func(g *specimen) { g.full.order.Append(1, 0, g.due) }, "-1 members more"},
+	"another member's handle": {func(g *specimen) { g.due.readySet.order.SetValue(g.due.handle, g.busy.choice()) }, "is not at handle"},
+	"lost from the order":     {func(g *specimen) { g.full.order.Append(1, 0, g.due.choice()) }, "-1 members more"},
 	"load in the order": {func(g *specimen) {
 		g.granted.member.limit = 9
 		g.granted.member.endpoint.updateEligibility()

@@ -3,7 +3,6 @@ package state
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/leastconn/grpc-leastconn/state/internal/order"
@@ -34,13 +33,13 @@ func (r *EndpointSet) check() error {
 			continue
 		}
 		p := place{&m.readySet.order, m.handle}
-		if p.order.Value(m.handle) != m || !slices.Contains(m.endpoint.places, p) {
+		if c := p.order.Value(m.handle); c.member != m || c.endpoint != m.endpoint || !slices.Contains(m.endpoint.places, p) {
 			fail("member %q is not at handle %d", m.addrs, m.handle)
 		}
 	}
 	for _, v := range r.readySets {
 		placed -= v.order.Len()
-		errs = append(errs, v.order.Check((*Member).standing), v.check())
+		errs = append(errs, v.order.Check(choice.standing), v.check())
 	}
 	if placed != 0 {
 		fail("%d members more than the orders have", placed)
@@ -54,12 +53,9 @@ func (r *EndpointSet) check() error {
 	return errors.Join(errs...)
 }
 
-// standing returns by what m is to stand in its ready set's order.
-func (m *Member) standing() (weight float64, load int64) {
-	if m.endpoint == nil {
-		return math.NaN(), -1 // wrong anyway
-	}
-	return m.effectiveWeight(), m.endpoint.load.sum()
+// standing returns by what c is to stand in its order.
+func (c choice) standing() (weight float64, load int64) {
+	return c.member.effectiveWeight(), c.endpoint.load.sum()
 }
 
 // check asserts that m is in the order exactly while it may be chosen, has a minimal

@@ -16,35 +16,40 @@ func (v *ReadySet) Acquire() (Lease, any, bool) {
 		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}
-	lease, m := v.choose(nil)
-	if m == nil {
-		v.ledger.mu.Unlock()
-		return Lease{}, nil, false
-	}
-	value := m.value
+	lease, c := v.choose(nil)
 	v.ledger.mu.Unlock()
-	return lease, value, true
+	return lease, c.value, c.member != nil
 }
+
+// choice is what an order holds of a member: a pick need not look at the member
+// itself, which often is in no cache.
+type choice struct {
+	endpoint *endpoint
+	value    any
+	member   *Member
+}
+
+func (m *Member) choice() choice { return choice{m.endpoint, m.value, m} }
 
 // choose chooses among the members whose places are not excluded. It returns no
 // member when there is none. Those that are excluded must be set aside.
-func (v *ReadySet) choose(excluded []order.Handle) (Lease, *Member) {
+func (v *ReadySet) choose(excluded []order.Handle) (Lease, choice) {
 	first := v.order.First()
 	if first == order.None {
-		return Lease{}, nil
+		return Lease{}, choice{}
 	}
-	m := v.order.Value(first)
+	c := v.order.Value(first)
 	if len(v.minShare.members) > 0 {
 		if due := v.nextDue(); due != nil && !slices.Contains(excluded, due.handle) {
-			m = due
+			c = due.choice()
 		}
 	}
 	v.picks++
-	return v.ledger.newLease(m.endpoint, v.set), m
+	return v.ledger.newLease(c.endpoint, v.set), c
 }
 
 // chooseExcluding is choose among the members whose endpoints were not tried.
-func (v *ReadySet) chooseExcluding(tried []*endpoint) (lease Lease, m *Member) {
+func (v *ReadySet) chooseExcluding(tried []*endpoint) (lease Lease, c choice) {
 	var excluded []order.Handle
 	for _, n := range tried {
 		if n.ledger != v.ledger {
@@ -54,22 +59,24 @@ func (v *ReadySet) chooseExcluding(tried []*endpoint) (lease Lease, m *Member) {
 			excluded = append(excluded, m.handle)
 		}
 	}
-	v.order.Excluding(excluded, func() { lease, m = v.choose(excluded) })
-	return lease, m
+	v.order.Excluding(excluded, func() { lease, c = v.choose(excluded) })
+	return lease, c
 }
 
 // chooseIn chooses among the members whose endpoints were not tried, in the first
 // ready set that has one with room. Without tries, later ready sets are for the room
 // that the first one lacks: where it has nobody at a cap, it alone counts.
-func chooseIn(sets []*ReadySet, tried []*endpoint) (lease Lease, m *Member, full bool) {
+func chooseIn(sets []*ReadySet, tried []*endpoint) (_ Lease, _ *Member, full bool) {
 	for _, v := range sets {
+		var lease Lease
+		var c choice
 		if len(tried) == 0 {
-			lease, m = v.choose(nil)
+			lease, c = v.choose(nil)
 		} else {
-			lease, m = v.chooseExcluding(tried)
+			lease, c = v.chooseExcluding(tried)
 		}
-		if m != nil {
-			return lease, m, false
+		if c.member != nil {
+			return lease, c.member, false
 		}
 		if full = full || v.full > 0; !full && len(tried) == 0 {
 			break

@@ -12,7 +12,7 @@ func (t load) sum() int64 { return t.inFlight + t.penalty }
 
 // place is where an endpoint's member stands.
 type place struct {
-	order  *order.Order[*Member]
+	order  *order.Order[choice]
 	handle order.Handle
 }
 
@@ -49,9 +49,9 @@ func (m *Member) addPlace(newcomer bool) {
 	o := &m.readySet.order
 	m.placedAs = m.effectiveWeight()
 	if newcomer {
-		m.handle = o.Insert(m.placedAs, m.endpoint.load.sum(), m)
+		m.handle = o.Insert(m.placedAs, m.endpoint.load.sum(), m.choice())
 	} else {
-		m.handle = o.Append(m.placedAs, m.endpoint.load.sum(), m)
+		m.handle = o.Append(m.placedAs, m.endpoint.load.sum(), m.choice())
 	}
 	m.endpoint.places = append(m.endpoint.places, place{o, m.handle})
 }

@@ -13,7 +13,7 @@ type ReadySet struct {
 	ledger   *Ledger
 	priority uint32
 
-	order    order.Order[*Member]
+	order    order.Order[choice]
 	picks    uint64 // ever
 	minShare minShareHeap
 	eligible int // members of a weight above 0
@@ -47,6 +47,9 @@ func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	}
 	m.value = value
 	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
+		if m.handle != order.None {
+			v.order.SetValue(m.handle, m.choice())
+		}
 		return
 	}
 	m.readySet, m.weight, m.newcomer = v, weight, true

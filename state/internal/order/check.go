@@ -24,7 +24,7 @@ func (o *Order[V]) Check(want func(V) (weight float64, load int64)) error {
 	if inBuckets != o.used {
 		errs = append(errs, fmt.Errorf("%d values in buckets, %d in use", inBuckets, o.used))
 	}
-	errs = append(errs, o.checkHandles(want), o.checkFree(buckets), o.checkHeap())
+	errs = append(errs, o.checkHandles(want), o.checkFree(buckets), o.checkTree())
 	return errors.Join(errs...)
 }
 
@@ -73,23 +73,40 @@ func (o *Order[V]) checkFree(buckets int) error {
 	return nil
 }
 
-// checkHeap asserts that the heap holds the classes, each by its key and at its
-// place. The key of an only class need not be up to date.
-func (o *Order[V]) checkHeap() error {
-	nodes := o.heap.nodes
-	if len(nodes) != len(o.byWeight) {
-		return fmt.Errorf("%d of %d classes are in the heap", len(nodes), len(o.byWeight))
+// checkTree asserts that the tree holds the classes, each by its key, and plays
+// all matches. Of equals that wait equally long any may have won. An only class is
+// not kept up to date.
+func (o *Order[V]) checkTree() error {
+	t := &o.tree
+	if t.size != len(o.byWeight) {
+		return fmt.Errorf("%d classes in use, %d in the tree", len(o.byWeight), t.size)
 	}
-	for i, n := range nodes {
-		if o.classes[n.class].size == 0 || o.heap.index[n.class] != int32(i) {
-			return fmt.Errorf("class %d is not at place %d of the heap", n.class, i)
+	if t.size > 0 && o.classes[t.best].size == 0 {
+		return fmt.Errorf("class %d is best and empty", t.best)
+	}
+	if t.size < 2 {
+		return nil
+	}
+	for i, score := range t.scores[0] {
+		want := classKey{score: math.Inf(1)}
+		if i < len(o.classes) && o.classes[i].size > 0 {
+			want = o.key(int32(i))
 		}
-		if len(nodes) > 1 && n.classKey != o.key(n.class) {
-			return fmt.Errorf("class %d has another key than %v", n.class, n.classKey)
+		if score != want.score || !math.IsInf(score, 1) && t.stamps[i] != want.stamp {
+			return fmt.Errorf("leaf %d has key {%v %d}, not %v", i, score, t.stamps[i], want)
 		}
-		if i > 0 && n.before(nodes[(i-1)/fan].classKey) {
-			return fmt.Errorf("place %d of the heap comes before the one above it", i)
+	}
+	for k := 1; k < len(t.scores); k++ {
+		for g := range t.scores[k] {
+			won, score := t.play(k-1, g)
+			same := won == t.winners[k][g] || math.IsInf(score, 1) || t.stamps[won] == t.stamps[t.winners[k][g]]
+			if score != t.scores[k][g] || !same {
+				return fmt.Errorf("match %d of level %d was won by leaf %d with %v", g, k, t.winners[k][g], t.scores[k][g])
+			}
 		}
+	}
+	if root := t.winners[len(t.winners)-1][0]; root != t.best {
+		return fmt.Errorf("class %d is best, %d has won", t.best, root)
 	}
 	return nil
 }

@@ -69,21 +69,14 @@ var corruptions = map[string]struct {
 	"slot's neighbour":        {func(b *body) { b.slots[b.low().tail].prev = None }, "is broken at"},
 	"order of waiting":        {func(b *body) { b.slots[b.low().head].stamp = 1 << 40 }, "is broken at"},
 
-	"class not in the heap": {func(b *body) { b.heap.nodes = b.heap.nodes[:1] }, "1 of 2 classes"},
-	"class twice":           {func(b *body) { b.heap.nodes[1].class = 0 }, "is not at place 1"},
-	"class's place":         {func(b *body) { b.heap.index[1] = 0 }, "is not at place"},
-	"free class's place":    {func(b *body) { b.heap.nodes[1].class = 2; b.classes = append(b.classes, weightClass{}) }, "is not at place 1"},
-	"key's score":           {func(b *body) { b.heap.nodes[1].score = 7 }, "has another key"},
-	"key's stamp":           {func(b *body) { b.heap.nodes[0].stamp = 0 }, "has another key"},
-	"first by score": {func(b *body) {
-		b.low().load = -1
-		b.heap.nodes[1], b.heap.nodes[0] = classNode{b.key(0), 0}, b.heap.nodes[1]
-		b.heap.index = []int32{1, 0}
-	}, "comes before the one above"},
-	"first by waiting": {func(b *body) {
-		b.heap.nodes[0], b.heap.nodes[1] = b.heap.nodes[1], b.heap.nodes[0]
-		b.heap.index = []int32{1, 0}
-	}, "comes before the one above"},
+	"lost from the tree":  {func(b *body) { b.tree.size-- }, "2 classes in use, 1 in the tree"},
+	"best and empty":      {func(b *body) { b.classes[0].size = 0 }, "class 0 is best and empty"},
+	"leaf's score":        {func(b *body) { b.tree.scores[0][1] = 7 }, "leaf 1 has key"},
+	"leaf's stamp":        {func(b *body) { b.tree.stamps[1]-- }, "leaf 1 has key"},
+	"leaf of no class":    {func(b *body) { b.tree.scores[0][2] = 7 }, "leaf 2 has key"},
+	"match by score":      {func(b *body) { b.tree.scores[1][0] = 7 }, "was won by"},
+	"match by waiting":    {func(b *body) { b.tree.winners[1][0] ^= 1 }, "was won by"},
+	"best is not the one": {func(b *body) { b.tree.best ^= 1 }, "class 1 is best, 0 has won"},
 }
 
 func TestCheckSeesEachCorruption(t *testing.T) {

@@ -50,8 +50,17 @@ func (o *Order[V]) classFor(weight float64) int32 {
 	if best != none {
 		return best
 	}
+	return o.newClass(weight)
+}
+
+// newClass returns a class without values. One that was the only class, and so was
+// not kept up to date in the tree, is from now on.
+func (o *Order[V]) newClass(weight float64) int32 {
 	if o.byWeight == nil {
 		o.byWeight = map[uint64]int32{}
+	}
+	if o.tree.size == 1 {
+		o.tree.set(o.tree.best, o.key(o.tree.best))
 	}
 	c := int32(len(o.classes))
 	if last := len(o.freeClasses) - 1; last >= 0 {
@@ -61,12 +70,14 @@ func (o *Order[V]) classFor(weight float64) int32 {
 		o.classes = append(o.classes, weightClass{})
 	}
 	o.classes[c] = weightClass{weight: weight, lowest: none}
-	o.byWeight[q] = c
+	o.byWeight[quantum(weight)] = c
+	o.tree.add(c)
 	return c
 }
 
 // freeClass takes the empty class c out.
 func (o *Order[V]) freeClass(c int32) {
+	o.tree.remove(c)
 	delete(o.byWeight, quantum(o.classes[c].weight))
 	o.classes[c] = weightClass{}
 	o.freeClasses = append(o.freeClasses, c)

@@ -28,7 +28,7 @@ type Order[V any] struct {
 	classes     []weightClass
 	freeClasses []int32
 	byWeight    map[uint64]int32 // classes in use, by quantum of the weight
-	heap        classHeap
+	tree        classTree
 	clock       uint64 // counts the stamps
 }
 
@@ -38,6 +38,9 @@ func (o *Order[V]) Len() int { return o.used }
 // Value returns the value of h.
 func (o *Order[V]) Value(h Handle) V { return o.slots[h].value }
 
+// SetValue changes the value of h, and nothing else.
+func (o *Order[V]) SetValue(h Handle, value V) { o.slots[h].value = value }
+
 // ClassWeight returns the weight that h is taken as having: its own, or one near
 // it that another value had before.
 func (o *Order[V]) ClassWeight(h Handle) float64 {
@@ -46,10 +49,10 @@ func (o *Order[V]) ClassWeight(h Handle) float64 {
 
 // First returns the handle to choose next, None when the order is empty.
 func (o *Order[V]) First() Handle {
-	if len(o.heap.nodes) == 0 {
+	if o.tree.size == 0 {
 		return None
 	}
-	return o.head(o.heap.nodes[0].class)
+	return o.head(o.tree.best)
 }
 
 // head returns the handle of class c that is to be chosen next.
@@ -174,8 +177,8 @@ func (o *Order[V]) Excluding(hs []Handle, choose func()) {
 func (o *Order[V]) IsWorst(h Handle) bool {
 	own := &o.buckets[o.slots[h].bucket]
 	score := own.score(o.classes[own.class].weight)
-	for _, n := range o.heap.nodes {
-		if o.highestScore(n.class, h) >= score {
+	for _, c := range o.byWeight {
+		if o.highestScore(c, h) >= score {
 			return false
 		}
 	}
@@ -205,25 +208,15 @@ func (o *Order[V]) detach(h Handle) {
 		o.update(c)
 		return
 	}
-	o.heap.remove(c)
 	o.freeClass(c)
 }
 
-// update takes up that class c is new, or that its head or lowest load changed.
+// update takes up that the head of class c or its load has changed. Where there is
+// one class only, nobody looks at the tree.
 func (o *Order[V]) update(c int32) {
-	if !o.heap.holdsOnly(c) {
-		o.updateHeap(c)
+	if o.tree.size > 1 {
+		o.tree.set(c, o.key(c))
 	}
-}
-
-// updateHeap is update where c is to be compared. The key of a class that was the
-// only one is not kept up to date until there is another.
-func (o *Order[V]) updateHeap(c int32) {
-	if len(o.heap.nodes) == 1 {
-		only := o.heap.nodes[0].class
-		o.heap.set(only, o.key(only))
-	}
-	o.heap.set(c, o.key(c))
 }
 
 // key returns what class c is compared by: the score and the stamp of its head.

@@ -59,6 +59,7 @@ func TestRules(t *testing.T) {
 			o.add("c", 1, 0)
 			o.weight("b", 1)
 		}, "a b c"},
+		{"another value keeps the turn", func(o *named) { o.add("a", 1, 0); o.add("b", 1, 0); o.SetValue(o.handle["a"], "c") }, "c b"},
 		{"a handle outlives others", func(o *named) {
 			o.add("a", 1, 0)
 			o.add("b", 1, 1)
@@ -97,6 +98,18 @@ func TestExcludedGoBehind(t *testing.T) {
 	o.add("a", 1, 0)
 	o.Excluding([]Handle{o.handle["a"]}, func() { require.Equal(t, None, o.First()) })
 	require.Equal(t, []string{"a"}, o.drain())
+}
+
+// What comes meanwhile gets a place among the others.
+func TestInsertWhileExcluding(t *testing.T) {
+	var o Order[int]
+	var hs []Handle
+	for range 1000 {
+		hs = append(hs, o.Append(1, 0, 0))
+	}
+	o.Excluding(hs[50:], func() { o.Insert(1, 0, 1) })
+	require.NoError(t, o.Check(func(int) (float64, int64) { return 1, 0 }))
+	require.Contains(t, o.drain()[:51], 1)
 }
 
 // nearWeights are pairs and whether they are taken as one: within 2⁻¹⁶ of the

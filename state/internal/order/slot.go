@@ -12,6 +12,7 @@ type slot[V any] struct {
 	prev, next Handle // in the bucket
 	index      int32  // in the order's handles
 	value      V
+	_          [8]byte // fills a cache line, with a value of four words
 }
 
 // newHandle gives the value a slot, which has no bucket yet.
