@@ -16,7 +16,7 @@ type Member struct {
 	set      *EndpointSet
 
 	// What changed brings everything else in line with.
-	value    any       // which needs nothing brought in line
+	value    any       // which the order has, too
 	readySet *ReadySet // nil while it is not ready
 	limit    int64     // of its endpoint's RPCs in flight
 	weight   uint32
