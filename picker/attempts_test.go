@@ -66,7 +66,7 @@ func (s *env) load(level, n int) {
 	}
 }
 
-// unevenEnv is a env of one level whose endpoints have 0, 1, 2 and so on in flight.
+// unevenEnv is an env of one level whose endpoints have 0, 1, 2 and so on in flight.
 func unevenEnv(t *testing.T, names string) *env {
 	s := newEnv(t, names)
 	for _, name := range names {
