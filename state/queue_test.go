@@ -29,7 +29,7 @@ func TestRoomGoesToTheFirstThatWaits(t *testing.T) {
 	require.EqualValues(t, 5, e.ledger.Snapshot().EndpointSets[0].Queued)
 }
 
-// The endpoint sets of a ledger have one line: room on an endpoint goes to whoever came
+// The endpoint sets of a ledger have one queue: room on an endpoint goes to whoever came
 // first, wherever.
 func TestOneQueueForAllEndpointSets(t *testing.T) {
 	x := busyEnv(t, "a")
