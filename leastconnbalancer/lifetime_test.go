@@ -151,12 +151,12 @@ func TestChurnLeavesNothing(t *testing.T) {
 	e.wait("the node has ten connections", settled)
 	require.Len(t, c.snapshot().Endpoints, 10)
 	heap, goroutines := heapInUse(), runtime.NumGoroutine()
-	last = c.churn(n, 21, 300)
-	for p := range uint32(2000) {
+	last = c.churn(n, 21, 50)
+	for p := range uint32(1000) {
 		last[0] = lcresolver.SetPriority(last[0], p)
 		require.NoError(t, c.Update(last...))
 	}
-	for range 50 {
+	for range 10 {
 		require.ErrorIs(t, c.Update(), balancer.ErrBadResolverState)
 		require.NoError(t, c.Update(last...))
 		require.NoError(t, c.UpdateConfig(roundRobin, last...))
