@@ -190,6 +190,7 @@ func TestBurstsAreEven(t *testing.T) {
 // given back. Connections that are told to go away as soon as they are there still
 // carry RPCs.
 func TestGoAwayUnderCalls(t *testing.T) {
+	t.Parallel()
 	for name, age := range map[string]time.Duration{"at times": time.Hour, "at once": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			e := parallelEnv(t)

@@ -23,6 +23,7 @@ func parse(js string) (leastconnbalancer.Config, error) {
 }
 
 func TestServiceConfigSelectsThePolicy(t *testing.T) {
+	t.Parallel()
 	for name, sc := range map[string]string{
 		"loadBalancingConfig":       selecting(`{}`),
 		"loadBalancingConfig, null": selecting(`null`),

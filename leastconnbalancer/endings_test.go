@@ -41,6 +41,7 @@ var endings = []ending{
 
 // However an RPC of any kind ends, what it was counted for is given back, once.
 func TestEveryEndOfEveryKind(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		for _, end := range endings {
 			t.Run(kind.String()+"/"+end.name, func(t *testing.T) {
@@ -128,6 +129,7 @@ var localFailures = map[string]struct {
 // An RPC that fails on this side, before or after it has a stream, is given back
 // although the server does not end it; retries change nothing.
 func TestRPCsThatFailOnThisSide(t *testing.T) {
+	t.Parallel()
 	for retries, cfg := range map[string]leastconntest.ChannelConfig{"": quickly(), ", retried": retrying(3)} {
 		for _, k := range twoKinds {
 			t.Run(k.String()+retries, func(t *testing.T) {
@@ -197,6 +199,7 @@ func TestTinyDeadlines(t *testing.T) {
 // What a node does wrong soon after an attempt began weighs on it; what callers do
 // does not.
 func TestWhatLeavesAPenalty(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		rpc  func(*channel, []*leastconntest.Node) error
 		want int64

@@ -86,6 +86,7 @@ func (slowCreds) RequireTransportSecurity() bool { return false }
 // after that, is served although other streams keep the connection, and although
 // the resource key changes with the list.
 func TestRPCOnItsWayToALeavingNode(t *testing.T) {
+	t.Parallel()
 	for name, key := range map[string]string{"same key": "", "other key": t.Name()} {
 		t.Run(name, func(t *testing.T) {
 			e := parallelEnv(t)

@@ -64,6 +64,7 @@ func TestGoAwayLandsNothingOnTheBackup(t *testing.T) {
 // next one if they are not to wait. One whose handshake takes its time beside
 // another node gets none, and once it is there all that make up for it.
 func TestReconnectingLevel(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		failover time.Duration
 		first    int // nodes on the first level

@@ -74,6 +74,7 @@ func TestLedgerHeldByLiveStreams(t *testing.T) {
 // Finished streams that the application keeps, with the interceptors, too, what
 // RPCs have tried, and RPCs that waited for a level hold no ledger.
 func TestWhatHoldsNoLedger(t *testing.T) {
+	t.Parallel()
 	for name, cfg := range map[string]leastconntest.ChannelConfig{
 		"plain": retrying(3), "with the interceptors": intercepted(retrying(3)),
 	} {

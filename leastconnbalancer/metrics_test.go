@@ -145,6 +145,7 @@ func TestMetricsOfTheQueue(t *testing.T) {
 // tried since the RPC has last started over. One that fails at once leaves a
 // penalty, if there is another node.
 func TestMetricsOfRetries(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		attempts, nodes int
 		want            map[string]int

@@ -145,6 +145,7 @@ var hindrances = map[string]func(*leastconntest.Proxy){
 // wait and are not counted. They go there once it can be had. A channel that is
 // closed meanwhile does not wait for the network.
 func TestConnectionThatIsNotToBeHad(t *testing.T) {
+	t.Parallel()
 	for name, hinder := range hindrances {
 		t.Run(name, func(t *testing.T) {
 			x := newProxiedRPC(parallelEnv(t), leastconntest.Bidi, quickly())
@@ -185,6 +186,7 @@ func TestConnectionThatIsNotToBeHad(t *testing.T) {
 
 // A pick counts before it has a stream, and is given back when it gets none.
 func TestConnectionLostBetweenPickAndStream(t *testing.T) {
+	t.Parallel()
 	lost := func(x *proxiedRPC) {
 		x.proxy.Refuse(true)
 		x.proxy.Reset()
@@ -237,6 +239,7 @@ func TestConnectionLostBetweenPickAndStream(t *testing.T) {
 // An RPC that waits for its turn on a connection counts, goes elsewhere when the
 // connection breaks, and can be cancelled when it falls silent.
 func TestConnectionLostWhileWaitingForATurn(t *testing.T) {
+	t.Parallel()
 	for name, silent := range map[string]bool{"reset": false, "blackhole": true} {
 		t.Run(name, func(t *testing.T) {
 			x := newProxiedRPC(parallelEnv(t), leastconntest.Bidi, quickly(), grpc.MaxConcurrentStreams(1))

@@ -49,6 +49,7 @@ func (c *channel) failed() {
 // Each try goes to the next best node, level by level, and once all were tried
 // they are tried again, the least loaded first. Each is one pick and one Done.
 func TestEachTryGoesToTheNextBestNode(t *testing.T) {
+	t.Parallel()
 	for attempts, want := range map[int][]int{
 		2: {1, 1, 0, 0}, 3: {1, 1, 1, 0}, 4: {1, 1, 1, 1}, 5: {2, 1, 1, 1}, 9: {3, 2, 2, 2},
 	} {
@@ -144,6 +145,7 @@ func (a *attemptLog) server(node string) grpc.ServerOption {
 // an RPC goes to a node that an earlier one has been at, unless caps make it start
 // over; no cap is exceeded; a second call of a Done changes nothing.
 func TestRetriesOverNodesThatFailAtRandom(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		limit uint32
 		twice bool
@@ -238,6 +240,7 @@ func (p *recordingPolicy) sameEnd(e *env, rpcs, attempts int) {
 }
 
 func TestAttemptsShareADoneChannel(t *testing.T) {
+	t.Parallel()
 	for kind, rpc := range rpcs {
 		t.Run(kind, func(t *testing.T) {
 			e := parallelEnv(t)
@@ -257,6 +260,7 @@ func TestAttemptsShareADoneChannel(t *testing.T) {
 
 // A retry that gRPC makes by itself goes elsewhere, too: it makes only one.
 func TestTransparentRetryGoesElsewhere(t *testing.T) {
+	t.Parallel()
 	for name, refuse := range map[string]func(uint32) []byte{"REFUSED_STREAM": refusedStream, "GOAWAY": goAway} {
 		for kind, rpc := range rpcs {
 			t.Run(name+", "+kind, func(t *testing.T) {
@@ -304,6 +308,7 @@ func (c *channel) sending(p *recordingPolicy, failed func() bool) grpc_testing.T
 // gRPC says of its end; one of which a header came is told apart by the interceptor
 // alone.
 func TestRetryThatSendingBegan(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		config leastconntest.ChannelConfig
 		again  bool // at a
@@ -355,6 +360,7 @@ func persistent(tries int) grpc.UnaryClientInterceptor {
 // With the interceptors what middleware makes of an RPC, and gRPC of that, are
 // attempts of the same RPC; another RPC is none, whatever their contexts share.
 func TestRetryMiddlewareGoesElsewhere(t *testing.T) {
+	t.Parallel()
 	for name, cfg := range map[string]leastconntest.ChannelConfig{
 		"middleware": intercepted(quickly(), persistent(4)), "and gRPC": intercepted(retrying(2), persistent(2)),
 	} {

@@ -90,6 +90,7 @@ func TestWeighings(t *testing.T) {
 
 // What a resolver does not say, or says where nobody reads it, is 1.
 func TestWhichWeightHolds(t *testing.T) {
+	t.Parallel()
 	attrs := func(w uint32) *attributes.Attributes { return lcresolver.SetWeight(resolver.Endpoint{}, w).Attributes }
 	endpoint := func(set func(resolver.Endpoint) resolver.Endpoint) func(string) resolver.State {
 		return func(addr string) resolver.State {
