@@ -19,7 +19,7 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// exampleClient is a process of examples/client that serves its page.
+// exampleClient is a process of an example that serves its page.
 type exampleClient struct {
 	*testing.T
 	process *exec.Cmd
@@ -45,18 +45,18 @@ func (j *journal) String() string {
 	return j.buf.String()
 }
 
-// buildClient returns the path of the client's program.
-func buildClient(t *testing.T) string {
+// buildProgram returns the path of a program of the root module, or of this one.
+func buildProgram(t *testing.T, dir string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "client")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./examples/client")
-	build.Dir = ".."
+	program := filepath.Join(t.TempDir(), filepath.Base(dir))
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build.Dir = dir
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return program
 }
 
-var pageAt = regexp.MustCompile(`(?m)^page http://([^/]+)/ `)
+var pageAt = regexp.MustCompile(`(?m)^page http://([^/]+)/`)
 
 // startClient starts the program for as long as the test runs. It must end well
 // when it is interrupted.
@@ -129,7 +129,7 @@ func (f nodeFile) list(maxInFlight int, nodes ...*leastconntest.Node) {
 // Two processes show their own load each; together they show what the servers
 // handle.
 func TestD82TwoProcesses(t *testing.T) {
-	program := buildClient(t)
+	program := buildProgram(t, "../examples/client")
 	nodes := startNodes(t, "a", "b", "c")
 	caps := []int{2, 3}
 	var files []nodeFile

@@ -125,7 +125,7 @@ func pageLooks(t *testing.T, browser context.Context) {
 			p.as(scheme, width)
 			require.LessOrEqual(t, look[int](p, "document.documentElement.scrollWidth"), int(width), "%s, %d px wide", scheme, width)
 			require.Greater(t, look[float64](p, `document.querySelector("svg").getBoundingClientRect().width`), 60.0)
-			for _, of := range []string{"body", "h1 small", "dt", ".note, footer p", ".badge", ".badge.full", ".badge.fine", ".departed th", "thead th", ".alert dd"} {
+			for _, of := range []string{"body", "h1 small", "dt", ".note, footer p", ".badge", ".badge.full", ".badge.penalty", ".departed th", "thead th", ".alert dd"} {
 				require.Greater(t, look[float64](p, fmt.Sprintf("(%s)(%q)", contrast, of)), 4.5, "%s of %s", scheme, of)
 			}
 		}

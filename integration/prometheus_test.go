@@ -10,13 +10,13 @@ import (
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
-// What Prometheus has scraped from the example is what the servers handle and
+// What Prometheus has scraped from a client is what the servers handle and
 // have handled. The client waits at its caps, so that there is time to compare.
 func TestD89PrometheusScrapesTheExample(t *testing.T) {
 	nodes := startNodes(t, "a", "b", "c")
 	file := newNodeFile(t)
 	file.list(3, nodes[:2]...)
-	c := startClient(t, buildClient(t), "-target", file.target(), "-every", "10ms")
+	c := startClient(t, buildProgram(t, "metrics"), "-target", file.target(), "-every", "10ms")
 	p := startPrometheus(t, c.addr)
 	metric := func(name string) string {
 		return fmt.Sprintf("grpc_lb_least_conn_%s{instance=%q,grpc_target=%q}", name, c.addr, file.target())

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/balancer"
@@ -13,14 +12,12 @@ import (
 	"google.golang.org/grpc/balancer/weightedtarget"
 	"google.golang.org/grpc/resolver"
 
-	"github.com/leastconn/grpc-leastconn/picker"
 	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
-	"github.com/leastconn/grpc-leastconn/state"
 )
 
 // leastConn is one balancer of the policy: it owns a pick_first child for each
-// endpoint and keeps its endpoint set and ready set of the ledger in step with them. It
-// lives from Build to Close; the counts outlive it.
+// endpoint and keeps its endpoint set and the levels' ready sets in step with
+// them. It lives from Build to Close; the counts outlive it.
 type leastConn struct {
 	// Set once.
 	cc      balancer.ClientConn
@@ -30,31 +27,21 @@ type leastConn struct {
 	meter   *meter
 
 	// Only used in calls of gRPC on the balancer, which never overlap.
-	children map[string]*child
-	listed   []*child // by index in the last list
-	update   uint64   // number of the list
+	children children
 	attrs    *attributes.Attributes
 	logged   string // of the configuration
+
+	closing closing // has a mutex of its own
 
 	// mu guards what follows and the children's fields that say so. Children call
 	// in with their own locks held, so a child is never called under mu; the
 	// ledger's mutex and gRPC's locks behind UpdateState come after it.
-	mu       sync.Mutex
-	key      string
-	set      *state.EndpointSet
-	levels   []*level // by priority
-	unlinked bool     // a level has no picker yet
-	failover time.Duration
-	guards   state.Guards
-	limit    uint32             // of RPCs in flight, for endpoints that have none of their own; 0: none
-	served   *picker.Picker     // whose ready sets have room for RPCs that wait
-	waker    *waker             // nil before a cap is used
-	failure  error              // what RPCs fail with while there are no children
-	failed   *child             // the last taker that reported TRANSIENT_FAILURE
-	leaving  map[string]leaving // by key
-	warned   string             // of what fails RPCs
-	held     bool               // nothing is published while gRPC's call is carried out
-	closed   bool
+	mu        sync.Mutex
+	load      load
+	levels    levels
+	outage    outage
+	inhibited bool // nothing is published while gRPC's call is carried out
+	closed    bool
 }
 
 // UpdateClientConnState takes up a new list or configuration. What is wrong in
@@ -65,32 +52,35 @@ func (b *leastConn) UpdateClientConnState(s balancer.ClientConnState) error {
 	}
 	endpoints := endpointsOf(s.ResolverState)
 	if len(endpoints) == 0 {
-		return b.empty()
+		return b.removeAll()
 	}
-	d, err := b.diff(endpoints)
+	d, err := b.children.diff(endpoints)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", balancer.ErrBadResolverState, err)
-		if len(b.children) == 0 {
+		if len(b.children.byKey) == 0 {
 			b.fail(err)
 		}
 		return err
 	}
-	b.hold()
-	defer b.publish()
+	return b.inhibitUpdates(func() error { return b.applyUpdate(s, d) })
+}
+
+// applyUpdate takes up a list that is right in itself.
+func (b *leastConn) applyUpdate(s balancer.ClientConnState, d diff) (err error) {
 	cfg := configOf(s.BalancerConfig)
-	old, key := b.set, b.resourceKey(cfg, s.ResolverState)
-	b.use(key, cfg)
+	old, key := b.load.set, b.resourceKey(cfg, s.ResolverState)
+	b.applyConfig(key, cfg)
 	b.logConfig(key, cfg)
-	b.meter.watch(b.set, weightedtarget.LocalityFromResolverState(s.ResolverState))
+	b.meter.follow(b.load.set, weightedtarget.LocalityFromResolverState(s.ResolverState))
 	runtime.KeepAlive(old) // whose last counts the meter has only just recorded
 	attrs := pickfirst.EnableHealthListener(resolver.State{Attributes: s.ResolverState.Attributes}).Attributes
 	all := !sameAttributes(attrs, b.attrs)
 	b.attrs = attrs
-	b.apply(d)
-	for _, c := range b.listed {
-		if all || c.stale {
-			c.stale = false
-			err = errors.Join(err, c.updateClientConnState())
+	b.applyDiff(d)
+	for _, c := range b.children.listed {
+		if all || c.dirty {
+			c.dirty = false
+			err = errors.Join(err, c.policy.updateClientConnState(c.endpoint.Endpoint, attrs))
 		}
 	}
 	return err
@@ -107,39 +97,40 @@ func (b *leastConn) resourceKey(cfg *Config, s resolver.State) string {
 	return b.target
 }
 
-// empty ends all children: RPCs fail until a list comes, streams live on.
-func (b *leastConn) empty() error {
-	b.hold()
-	b.update++
-	b.apply(diff{})
-	b.fail(errors.New("name resolver produced zero addresses"))
-	return balancer.ErrBadResolverState
+// removeAll ends all children: RPCs fail until a list comes, streams live on.
+func (b *leastConn) removeAll() error {
+	return b.inhibitUpdates(func() error {
+		b.children.update++
+		b.applyDiff(diff{})
+		b.fail(errors.New("name resolver produced zero addresses"))
+		return balancer.ErrBadResolverState
+	})
 }
 
 // ResolverError goes to the children, which fail RPCs with it as long as they
 // have no connection; before the first list it fails them at once.
 func (b *leastConn) ResolverError(err error) {
-	if len(b.children) == 0 {
+	if len(b.children.byKey) == 0 {
 		b.fail(fmt.Errorf("name resolver error: %w", err))
 		return
 	}
-	b.hold()
-	for _, c := range b.children {
-		c.resolverError(err)
-	}
-	b.publish()
+	b.eachPolicy(func(p *pickFirst) { p.resolverError(err) })
 }
 
 // UpdateSubConnState is not called: the children register listeners.
 func (b *leastConn) UpdateSubConnState(balancer.SubConn, balancer.SubConnState) {}
 
 // ExitIdle connects the children that are idle.
-func (b *leastConn) ExitIdle() {
-	b.hold()
-	for _, c := range b.children {
-		c.exitIdle()
-	}
-	b.publish()
+func (b *leastConn) ExitIdle() { b.eachPolicy((*pickFirst).exitIdle) }
+
+// eachPolicy calls the children's policies and publishes once for all of them.
+func (b *leastConn) eachPolicy(call func(*pickFirst)) {
+	_ = b.inhibitUpdates(func() error {
+		for _, c := range b.children.byKey {
+			call(&c.policy)
+		}
+		return nil
+	})
 }
 
 // Close ends the children and takes the members away. The leases of RPCs that
@@ -149,28 +140,22 @@ func (b *leastConn) ExitIdle() {
 // and by that the balancer; so nothing of the ledger stays with either.
 func (b *leastConn) Close() {
 	b.mu.Lock()
-	b.held, b.closed = true, true
-	for _, c := range b.children {
-		c.detach()
+	b.closed = true
+	for _, c := range b.children.byKey {
+		c.detachLocked()
 	}
-	for _, l := range b.levels {
-		l.stop()
-		l.picker.Close()
-	}
-	roster, left, waker := b.set, b.leaving, b.waker
-	b.set, b.levels, b.failed, b.leaving, b.served, b.waker = nil, nil, nil, nil, nil, nil
+	b.levels.closeLocked()
+	ld := b.load
+	b.load, b.outage.lastFailed = load{}, nil
 	b.mu.Unlock()
 	b.meter.close()
-	waker.stop()
-	if roster != nil {
-		roster.Close()
+	ld.waker.stop()
+	if ld.set != nil {
+		ld.set.Close()
 	}
-	for _, c := range b.children {
-		c.close()
+	for _, c := range b.children.byKey {
+		c.policy.close()
 	}
-	for _, l := range left {
-		l.end()
-	}
-	clear(b.children)
-	b.listed = nil
+	b.closing.closeAll()
+	b.children = children{}
 }

@@ -1,41 +1,44 @@
 package leastconnbalancer
 
 import (
-	"sync"
-
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/resolver"
 
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// child is an endpoint's pick_first policy and what the balancer knows of it.
+// child is an endpoint of the last list, with its pick_first policy.
 type child struct {
 	balancer.ClientConn // embedded to intercept UpdateState
 	parent              *leastConn
+	policy              pickFirst
 
 	// Only used in calls of gRPC on the balancer.
-	endpoint resolver.Endpoint
-	key      string // in the balancer's children
-	update   uint64 // number of the last list it was in
-	stale    bool   // the policy has not seen the endpoint as it is
+	update uint64 // number of the last list it was in
+	dirty  bool   // the policy has not been told the endpoint as it is
+
+	// Changed in calls of gRPC on the balancer, with the parent's mu held. So
+	// either of the two is enough to read it.
+	endpoint endpoint
 
 	// Guarded by the parent's mu.
-	member *state.Member
-	level  *level
-	weight uint32
-	limit  *uint32            // of RPCs in flight; nil: the configuration's
-	capped uint32             // what the member has; 0: no cap
-	state  connectivity.State // SHUTDOWN once it has left
-	picker balancer.Picker
-
-	// calls orders the calls into policy; it comes before the policy's own locks
-	// and the parent's mu.
-	calls  sync.Mutex
-	policy balancer.Balancer
-	closed bool
+	member       *state.Member
+	level        *level
+	appliedLimit uint32             // of RPCs in flight; 0: none
+	state        connectivity.State // SHUTDOWN once it has left
+	picker       balancer.Picker
 }
+
+// newChild builds the pick_first policy of an endpoint.
+func (b *leastConn) newChild(m *state.Member) *child {
+	c := &child{ClientConn: b.cc, parent: b, member: m, state: connectivity.Connecting}
+	c.policy.balancer = b.builder.Build(c, b.opts)
+	return c
+}
+
+// eligible reports whether RPCs may be sent to the endpoint when it is READY: it
+// does not drain.
+func (c *child) eligible() bool { return c.endpoint.facts.weight > 0 }
 
 // UpdateState takes up the policy's new state. It is called with locks of the
 // policy held.
@@ -46,77 +49,44 @@ func (c *child) UpdateState(s balancer.State) {
 	if c.state == connectivity.Shutdown {
 		return
 	}
-	b.setState(c, s.ConnectivityState, s.Picker)
-	if !b.held {
-		b.publishLocked()
-	}
+	b.setStateLocked(c, s.ConnectivityState, s.Picker)
+	b.publishLocked()
 	if s.ConnectivityState == connectivity.Idle {
-		go c.exitIdle()
+		go c.policy.exitIdle()
 	}
 }
 
-// setState moves c to a state, in its level and in the level's ready set. Caller
-// holds mu.
-func (b *leastConn) setState(c *child, s connectivity.State, picker balancer.Picker) {
+// setStateLocked gives c a state, in its level and in the level's ready set.
+func (b *leastConn) setStateLocked(c *child, s connectivity.State, picker balancer.Picker) {
 	was := c.state
 	c.level.remove(c)
 	c.state, c.picker = s, picker
 	if s != connectivity.Shutdown {
 		c.level.add(c)
 	}
-	c.level.settle()
+	c.level.updateFailover()
 	switch {
 	case s == connectivity.Ready:
-		c.level.readySet.Set(c.member, c.weight, picker)
+		c.setReadyLocked()
 	case was == connectivity.Ready:
 		c.level.readySet.Remove(c.member)
 	}
 	if s == connectivity.TransientFailure {
 		c.member.StartSlowly()
-		if c.weight > 0 {
-			b.failed = c
+		if c.eligible() {
+			b.outage.lastFailed = c
 		}
 	}
 }
 
-// detach lets go of all that leads to the ledger: the child is listed no more.
-// Caller holds the parent's mu.
-func (c *child) detach() {
+// setReadyLocked puts c into its level's ready set, with its weight and picker.
+func (c *child) setReadyLocked() {
+	c.level.readySet.Set(c.member, c.endpoint.facts.weight, c.picker)
+}
+
+// detachLocked lets go of all that leads to the ledger: the child is listed no
+// more.
+func (c *child) detachLocked() {
 	c.state = connectivity.Shutdown
 	c.member, c.level, c.picker = nil, nil, nil
-}
-
-func (c *child) updateClientConnState() error {
-	c.calls.Lock()
-	defer c.calls.Unlock()
-	return c.policy.UpdateClientConnState(balancer.ClientConnState{
-		ResolverState: resolver.State{
-			Endpoints:  []resolver.Endpoint{c.endpoint},
-			Attributes: c.parent.attrs,
-		},
-	})
-}
-
-func (c *child) resolverError(err error) {
-	c.calls.Lock()
-	defer c.calls.Unlock()
-	c.policy.ResolverError(err)
-}
-
-// exitIdle also runs on a goroutine of its own, which may come after close.
-func (c *child) exitIdle() {
-	c.calls.Lock()
-	defer c.calls.Unlock()
-	if !c.closed {
-		c.policy.ExitIdle()
-	}
-}
-
-func (c *child) close() {
-	c.calls.Lock()
-	defer c.calls.Unlock()
-	if !c.closed {
-		c.closed = true
-		c.policy.Close()
-	}
 }

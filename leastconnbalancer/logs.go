@@ -34,7 +34,7 @@ func (b *leastConn) logConfig(key string, cfg *Config) {
 // logList says how the list has changed.
 func (b *leastConn) logList(joined, left, changed int) {
 	if joined+left+changed > 0 && logger.V(detail) {
-		logger.Infof("[%s] %d endpoints: %d joined, %d left, %d changed", b.target, len(b.listed), joined, left, changed)
+		logger.Infof("[%s] %d endpoints: %d joined, %d left, %d changed", b.target, len(b.children.listed), joined, left, changed)
 	}
 }
 
@@ -42,10 +42,9 @@ func (b *leastConn) logList(joined, left, changed int) {
 // while RPCs fail: some resolvers never say the same twice.
 const maxWarned = 4096
 
-// warnOnce says why RPCs fail, once for each cause until they can be sent again.
-// Texts that differ in numbers alone, such as ports, have one cause. Caller holds
-// mu.
-func (b *leastConn) warnOnce(cause error) {
+// warnOnceLocked says why RPCs fail, once for each cause until they can be sent
+// again. Texts that differ in numbers alone, such as ports, have one cause.
+func (b *leastConn) warnOnceLocked(cause error) {
 	text := cause.Error()
 	kind := "\n" + strings.Map(func(r rune) rune {
 		if unicode.IsDigit(r) {
@@ -53,8 +52,8 @@ func (b *leastConn) warnOnce(cause error) {
 		}
 		return r
 	}, text) + "\n"
-	if len(b.warned) < maxWarned && !strings.Contains(b.warned, kind) {
-		b.warned += kind
+	if o := &b.outage; len(o.warned) < maxWarned && !strings.Contains(o.warned, kind) {
+		o.warned += kind
 		logger.Warningf("[%s] RPCs fail: %s", b.target, text)
 	}
 }

@@ -1,6 +1,7 @@
 package leastconnbalancer
 
 import (
+	"math"
 	"sync"
 	"time"
 	"weak"
@@ -42,11 +43,11 @@ func newMeter(recorder stats.MetricsRecorder, target string) *meter {
 	return m
 }
 
-// watch makes the endpoint set the one to report on. A balancer has one locality.
-func (m *meter) watch(r *state.EndpointSet, locality string) {
+// follow makes the endpoint set the one to report on. A balancer has one locality.
+func (m *meter) follow(set *state.EndpointSet, locality string) {
 	m.mu.Lock()
-	grown := m.grown()
-	if next := weak.Make(r); m.set != next {
+	grown := m.grownLocked()
+	if next := weak.Make(set); m.set != next {
 		m.set, m.recorded = next, state.Counters{}
 	}
 	m.locality = locality
@@ -55,13 +56,13 @@ func (m *meter) watch(r *state.EndpointSet, locality string) {
 }
 
 // grown returns by how much the counters have grown since it was last called, in
-// the order of counts. Caller holds mu.
-func (m *meter) grown() []uint64 {
-	r := m.set.Value()
-	if r == nil {
+// the order of counts.
+func (m *meter) grownLocked() []uint64 {
+	set := m.set.Value()
+	if set == nil {
 		return nil
 	}
-	now := r.Counters()
+	now := set.Counters()
 	by := make([]uint64, len(counts))
 	for i, c := range counts {
 		by[i] = c.of(now) - c.of(m.recorded)
@@ -87,7 +88,7 @@ func (m *meter) due() {
 	}
 	var grown []uint64
 	if !m.collected {
-		grown = m.grown()
+		grown = m.grownLocked()
 	}
 	m.collected = false
 	locality := m.locality
@@ -104,11 +105,11 @@ func (m *meter) report(r stats.AsyncMetricsRecorder) error {
 		return nil
 	}
 	m.collected = true
-	grown, locality, roster := m.grown(), m.locality, m.set.Value()
+	grown, locality, set := m.grownLocked(), m.locality, m.set.Value()
 	m.mu.Unlock()
 	m.record(grown, locality)
-	if roster != nil {
-		recordGauges(r, roster.Ledger().Snapshot(), m.target, locality)
+	if set != nil {
+		recordGauges(r, set.Ledger().Snapshot(), m.target, locality)
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (m *meter) close() {
 	m.mu.Lock()
 	was := m.closed
 	m.closed = true
-	grown, locality, timer := m.grown(), m.locality, m.timer
+	grown, locality, timer := m.grownLocked(), m.locality, m.timer
 	m.mu.Unlock()
 	if was {
 		return
@@ -127,4 +128,28 @@ func (m *meter) close() {
 	timer.Stop()
 	m.stop()
 	m.record(grown, locality)
+}
+
+// recordGauges records what a ledger's snapshot shows.
+func recordGauges(to stats.AsyncMetricsRecorder, s state.Snapshot, target, locality string) {
+	byState := map[state.EndpointState]int64{}
+	byAddress := map[string]int64{}
+	oldest := 0.0
+	for _, n := range s.Endpoints {
+		byState[n.State]++
+		byAddress[n.Address()] += n.InFlight
+		oldest = max(oldest, n.OldestSeconds)
+	}
+	for address, n := range byAddress {
+		inFlightGauge.Record(to, n, target, locality, address)
+	}
+	// Last: where the endpoint label is off, all of these are one series, and the
+	// last one is its value.
+	inFlightGauge.Record(to, s.InFlight, target, locality, "")
+	for _, is := range state.EndpointStates {
+		endpointsGauge.Record(to, byState[is], target, string(is), locality)
+	}
+	queueLengthGauge.Record(to, s.Waiting, target, locality)
+	imbalanceGauge.Record(to, int64(math.Round(s.Imbalance)), target, locality)
+	oldestGauge.Record(to, int64(oldest), target, locality)
 }

@@ -9,21 +9,25 @@ import (
 	"google.golang.org/grpc/connectivity"
 )
 
-// hold keeps changes from being published until publish.
-func (b *leastConn) hold() {
+// inhibitUpdates keeps changes from being published while f makes them, and then
+// publishes the state as it is.
+func (b *leastConn) inhibitUpdates(f func() error) error {
 	b.mu.Lock()
-	b.held = true
+	b.inhibited = true
 	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.inhibited = false
+		b.publishLocked()
+	}()
+	return f()
 }
 
-// publish ends what hold began and publishes the state as it is now.
+// publish publishes the state as it is.
 func (b *leastConn) publish() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return
-	}
-	b.held = false
 	b.publishLocked()
 }
 
@@ -33,47 +37,69 @@ func (b *leastConn) isClosed() bool {
 	return b.closed
 }
 
-// fail publishes err as long as there are no children.
+// fail publishes err; there are no children.
 func (b *leastConn) fail(err error) {
 	b.mu.Lock()
-	b.failure = err
-	b.mu.Unlock()
-	b.publish()
+	defer b.mu.Unlock()
+	b.outage.noChildren = err
+	b.publishLocked()
 }
 
-// publishLocked gives gRPC the state of the whole with its picker. Each call
-// wakes the RPCs that wait for one. Caller holds mu.
+// publishLocked gives gRPC the state of the whole with its picker, unless that is
+// about to happen or all is over. Each call wakes the RPCs that wait for one.
 func (b *leastConn) publishLocked() {
-	l, s := b.current()
+	if b.inhibited || b.closed {
+		return
+	}
+	l, s := b.levels.currentLocked()
 	p := base.NewErrPicker(balancer.ErrNoSubConnAvailable)
 	switch {
 	case l != nil:
 		p = l.picker
-		b.serve(l)
-		b.warned = ""
+		b.load.serveLocked(l)
+		b.outage.warned = ""
 	case s == connectivity.TransientFailure:
-		p = b.failurePicker()
+		p = b.failingPickerLocked()
 	}
 	b.cc.UpdateState(balancer.State{ConnectivityState: s, Picker: p})
 }
 
-// failurePicker fails RPCs with the last connection error, or with what else
-// keeps them from an endpoint. Caller holds mu.
-func (b *leastConn) failurePicker() balancer.Picker {
-	children := 0
-	for _, l := range b.levels {
-		children += l.children
+// outage is what RPCs fail with while no endpoint can take them. The balancer's
+// mu guards it.
+type outage struct {
+	noChildren error  // why there are none
+	lastFailed *child // the last eligible one that reported TRANSIENT_FAILURE
+	warned     string // the causes that were logged
+}
+
+// refreshLastErrorLocked finds a failed child to quote when the last one is not
+// eligible any more.
+func (o *outage) refreshLastErrorLocked(listed []*child) {
+	if o.lastFailed != nil && o.lastFailed.eligible() {
+		return
 	}
-	switch {
-	case b.failed != nil:
-		return b.failed.picker
-	case children > 0:
-		err := fmt.Errorf("%s: all %d endpoints are draining (weight 0)", Name, children)
-		b.warnOnce(err)
-		return base.NewErrPicker(err)
-	case b.failure != nil:
-		b.warnOnce(b.failure)
-		return base.NewErrPicker(b.failure)
+	o.lastFailed = nil
+	for _, c := range listed {
+		if c.state == connectivity.TransientFailure && c.eligible() {
+			o.lastFailed = c
+			return
+		}
 	}
-	return base.NewErrPicker(errors.New("no endpoints to connect to"))
+}
+
+// failingPickerLocked returns a picker that fails RPCs with the last connection
+// error, or with what else keeps them from an endpoint.
+func (b *leastConn) failingPickerLocked() balancer.Picker {
+	if c := b.outage.lastFailed; c != nil {
+		return c.picker
+	}
+	cause := b.outage.noChildren
+	if n := b.levels.childrenLocked(); n > 0 {
+		cause = fmt.Errorf("%s: all %d endpoints are draining (weight 0)", Name, n)
+	}
+	if cause == nil {
+		return base.NewErrPicker(errors.New("no endpoints to connect to"))
+	}
+	b.warnOnceLocked(cause)
+	return base.NewErrPicker(cause)
 }

@@ -49,9 +49,9 @@ func recordOf(ctx context.Context) (t *state.Tried, explicit bool) {
 	return nil, false
 }
 
-// failed notes that the attempt that has the lease failed. When the RPC is over
+// noteFailed notes that the attempt that has the lease failed. When the RPC is over
 // there is nothing to note it for, and explicit records have it already.
-func failed(ctx context.Context, lease state.Lease) {
+func noteFailed(ctx context.Context, lease state.Lease) {
 	if ctx == nil || ctx.Done() == nil || ctx.Err() != nil {
 		return
 	}
@@ -72,9 +72,9 @@ func failed(ctx context.Context, lease state.Lease) {
 	t.(*state.Tried).Add(lease)
 }
 
-// unused takes back what an explicit record has noted of a pick that came to
+// forgetUnused takes back what an explicit record has noted of a pick that came to
 // nothing.
-func unused(ctx context.Context, lease state.Lease) {
+func forgetUnused(ctx context.Context, lease state.Lease) {
 	if !recorded.Load() {
 		return
 	}
@@ -83,12 +83,12 @@ func unused(ctx context.Context, lease state.Lease) {
 	}
 }
 
-// unsuccessful notes the end of an attempt that did not succeed. gRPC hides an
-// error that it sees first while it sends; but no success receives nothing.
-func unsuccessful(ctx context.Context, lease state.Lease, info balancer.DoneInfo) {
+// noteUnsuccessful notes the end of an attempt that did not succeed. gRPC hides
+// an error that it sees first while it sends; but no success receives nothing.
+func noteUnsuccessful(ctx context.Context, lease state.Lease, info balancer.DoneInfo) {
 	if !info.BytesSent { // no attempt: the connection was gone before the RPC had it
-		unused(ctx, lease)
+		forgetUnused(ctx, lease)
 		return
 	}
-	failed(ctx, lease)
+	noteFailed(ctx, lease)
 }

@@ -3,7 +3,8 @@
 // lease's endpoint belongs to, and a Done that gives the lease back.
 //
 // It calls package state and the child pickers that package leastconnbalancer
-// puts into ready sets as the members' values.
+// puts into ready sets as the members' values. It serves that package alone and
+// promises no compatibility: programs use leastconnbalancer.
 package picker
 
 import (
@@ -18,32 +19,32 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// Picker picks from the members that its ready sets have at that moment, so one that
-// was published long ago chooses as the newest does. It is safe for concurrent
-// use and never blocks.
+// Picker picks from the members that its ready sets have at that moment, so one
+// that was published long ago chooses as the newest does. It is safe for
+// concurrent use and never blocks.
 type Picker struct {
 	readySets atomic.Pointer[[]*state.ReadySet] // nil once closed
 }
 
 // New returns a picker over ready sets of one endpoint set, whose values must be
-// balancer.Pickers. First attempts go to the first ready set, and to those after it
-// when all are at their caps there; later ones to endpoints that were not tried, in
-// the first ready set that has one.
-func New(views ...*state.ReadySet) *Picker {
+// balancer.Pickers. First attempts go to the first ready set, and to those after
+// it when all are at their caps there; later ones to endpoints that were not
+// tried, in the first ready set that has one.
+func New(readySets ...*state.ReadySet) *Picker {
 	p := &Picker{}
-	p.readySets.Store(&views)
+	p.readySets.Store(&readySets)
 	return p
 }
 
-// Close lets go of the ready sets: gRPC may keep the last picker of a balancer that
-// is closed for as long as a finished RPC is kept. RPCs that still pick from it
-// wait for the next one.
+// Close lets go of the ready sets: gRPC may keep the last picker of a balancer
+// that is closed for as long as a finished RPC is kept. RPCs that still pick from
+// it wait for the next one.
 func (p *Picker) Close() { p.readySets.Store(nil) }
 
 // Pick implements balancer.Picker. The lease is given back by the first call of
-// the result's Done, or at once when the child does not pick. With an empty
-// ready set, or while all endpoints are at their caps, the RPC waits for the next picker;
-// when it may not wait for room, it fails with RESOURCE_EXHAUSTED.
+// the result's Done, or at once when the child does not pick. With an empty ready
+// set, or while all endpoints are at their caps, the RPC waits for the next
+// picker; when it may not wait for room, it fails with RESOURCE_EXHAUSTED.
 func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	lease, child, err := p.acquire(info.Ctx)
 	if err != nil {
@@ -51,7 +52,7 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	}
 	res, err := child.Pick(info)
 	if err != nil {
-		unused(info.Ctx, lease)
+		forgetUnused(info.Ctx, lease)
 		lease.Release()
 		return balancer.PickResult{}, err
 	}
@@ -62,19 +63,19 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 				lease.Release()
 				return
 			}
-			unsuccessful(ctx, lease, info)
-			end(lease, info)
+			noteUnsuccessful(ctx, lease, info)
+			release(lease, info)
 		}
 	} else {
-		res.Done = both(ctx, lease, res.Done)
+		res.Done = releaseThen(ctx, lease, res.Done)
 	}
 	return res, nil
 }
 
 // acquire chooses an endpoint's child picker with a lease on the endpoint.
 func (p *Picker) acquire(ctx context.Context) (state.Lease, balancer.Picker, error) {
-	views := p.readySets.Load()
-	if views == nil {
+	readySets := p.readySets.Load()
+	if readySets == nil {
 		return state.Lease{}, nil, balancer.ErrNoSubConnAvailable
 	}
 	var tried *state.Tried
@@ -82,13 +83,13 @@ func (p *Picker) acquire(ctx context.Context) (state.Lease, balancer.Picker, err
 	if live.Load() > 0 || recorded.Load() {
 		tried, explicit = recordOf(ctx)
 	}
-	first := (*views)[0]
+	first := (*readySets)[0]
 	if tried == nil {
 		if lease, child, ok := first.Acquire(); ok {
 			return lease, child.(balancer.Picker), nil
 		}
 	}
-	lease, child, outcome := first.EndpointSet().AcquireOrQueue(ctx, tried, *views...)
+	lease, child, outcome := first.EndpointSet().AcquireOrQueue(ctx, tried, *readySets...)
 	switch outcome {
 	case state.Chosen:
 		if explicit {
@@ -105,9 +106,9 @@ func (p *Picker) acquire(ctx context.Context) (state.Lease, balancer.Picker, err
 var errFull = status.Error(codes.ResourceExhausted,
 	"least_conn: all endpoints are full (maxInFlight), and no more RPCs may wait for room (onFull, maxQueued)")
 
-// end gives the lease back. An attempt whose status blames the endpoint weighs on it
-// for a while.
-func end(lease state.Lease, info balancer.DoneInfo) bool {
+// release gives the lease back. An attempt whose status blames the endpoint weighs
+// on it for a while.
+func release(lease state.Lease, info balancer.DoneInfo) bool {
 	if info.Err != nil && info.BytesSent && blames(info.Err) {
 		return lease.Fail()
 	}
@@ -128,16 +129,16 @@ func blames(err error) bool {
 	return false
 }
 
-// both returns a Done that gives the lease back and passes the first call on to
+// releaseThen returns a Done that gives the lease back and passes the first call on to
 // the child's. A finished RPC may be kept for long; so the child's is dropped.
-func both(ctx context.Context, lease state.Lease, done func(balancer.DoneInfo)) func(balancer.DoneInfo) {
+func releaseThen(ctx context.Context, lease state.Lease, done func(balancer.DoneInfo)) func(balancer.DoneInfo) {
 	var child atomic.Pointer[func(balancer.DoneInfo)]
 	child.Store(&done)
 	return func(info balancer.DoneInfo) {
 		if info.Err != nil || !info.BytesReceived {
-			unsuccessful(ctx, lease, info)
+			noteUnsuccessful(ctx, lease, info)
 		}
-		if end(lease, info) {
+		if release(lease, info) {
 			(*child.Swap(nil))(info)
 		}
 	}

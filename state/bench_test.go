@@ -40,15 +40,15 @@ func BenchmarkAcquire(b *testing.B) {
 			for _, held := range []int{0, n / 2, 2 * n} {
 				b.Run(fmt.Sprintf("weights=%s/n=%d/held=%d", name, n, held), func(b *testing.B) {
 					v, ring := loaded(n, held, weights[name])
-					turn(b, v, ring)
+					replaceOldest(b, v, ring)
 				})
 			}
 		}
 	}
 }
 
-// turn gives the oldest lease of the ring back and acquires another, on and on.
-func turn(b *testing.B, v *state.ReadySet, ring []state.Lease) {
+// replaceOldest gives the oldest lease of the ring back and acquires another, on and on.
+func replaceOldest(b *testing.B, v *state.ReadySet, ring []state.Lease) {
 	i := 0
 	for b.Loop() {
 		ring[i].Release()
@@ -62,6 +62,11 @@ func turn(b *testing.B, v *state.ReadySet, ring []state.Lease) {
 // BenchmarkGuards is the same for 100 endpoints and twice as many leases with
 // guards: a penalty, caps that are far or that choices reach, newcomers.
 func BenchmarkGuards(b *testing.B) {
+	all := state.Guards{
+		FailurePenalty: 20 * time.Millisecond,
+		SlowStart:      state.SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1},
+		MaxQueued:      100,
+	}
 	for _, bc := range []struct {
 		name   string
 		guards state.Guards
@@ -97,7 +102,7 @@ func BenchmarkGuards(b *testing.B) {
 			for i := range ring {
 				ring[i], _, _ = v.Acquire()
 			}
-			turn(b, v, ring)
+			replaceOldest(b, v, ring)
 		})
 	}
 }

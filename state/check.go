@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // Check returns what is wrong in the ledger, nil when all invariants hold. It
@@ -14,108 +16,144 @@ func (l *Ledger) Check() error {
 	var errs []error
 	var sum int64
 	for n := range l.endpoints {
-		sum += n.inFlight
-		errs = append(errs, n.check())
+		sum += n.load.inFlight
+		errs = append(errs, n.check(), n.checkLoad(), n.checkLeases())
 	}
 	if sum != l.leases || sum < 0 {
-		errs = append(errs, fmt.Errorf("counts add up to %d with %d live leases", sum, l.leases))
+		errs = append(errs, fmt.Errorf("the terms in flight add up to %d with %d live leases", sum, l.leases))
 	}
 	for id, n := range l.byID {
 		if _, ok := l.endpoints[n]; !ok || n.id != id {
-			errs = append(errs, fmt.Errorf("id %q leads to a endpoint with id %q, in the ledger: %t", id, n.id, ok))
+			errs = append(errs, fmt.Errorf("id %q leads to an endpoint with id %q, in the ledger: %t", id, n.id, ok))
 		}
 	}
 	for a, ns := range l.byAddr {
 		for _, n := range ns {
 			if _, ok := l.endpoints[n]; !ok || !slices.Contains(n.addrs, a) {
-				errs = append(errs, fmt.Errorf("address %q leads to a endpoint with %q, in the ledger: %t", a, n.addrs, ok))
+				errs = append(errs, fmt.Errorf("address %q leads to an endpoint with %q, in the ledger: %t", a, n.addrs, ok))
 			}
 		}
 	}
 	for r := range l.sets {
-		errs = append(errs, r.check())
+		errs = append(errs, r.check(), r.checkQueue())
 	}
-	errs = append(errs, l.checkSlots(), l.checkGuards())
-	for _, s := range l.free {
-		if s.endpoint != nil {
-			errs = append(errs, errors.New("a free slot holds a endpoint"))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, l.checkFree(), l.checkClock())...)
 }
 
+// check asserts that n is needed, found and told as its members list it.
 func (n *endpoint) check() error {
 	var errs []error
-	if n.inFlight < 0 {
-		errs = append(errs, fmt.Errorf("endpoint %q: count %d", n.addrs, n.inFlight))
+	fail := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("endpoint %q: "+format, append([]any{n.addrs}, args...)...))
 	}
-	if n.inFlight == 0 && len(n.members) == 0 {
-		errs = append(errs, fmt.Errorf("endpoint %q is in the ledger without members and leases", n.addrs))
+	if n.load.inFlight == 0 && len(n.members) == 0 {
+		fail("it is in the ledger without members and leases")
 	}
-	errs = append(errs, n.checkLoad())
 	if n.id != "" && n.ledger.byID[n.id] != n {
-		errs = append(errs, fmt.Errorf("endpoint %q is not found by its id %q", n.addrs, n.id))
+		fail("it is not found by its id %q", n.id)
 	}
 	for _, a := range n.addrs {
 		if !slices.Contains(n.ledger.byAddr[a], n) {
-			errs = append(errs, fmt.Errorf("endpoint %q is not found by %q", n.addrs, a))
+			fail("it is not found by %q", a)
 		}
 		listed := slices.ContainsFunc(n.members, func(m *Member) bool { return slices.Contains(m.addrs, a) })
 		if !listed && len(n.members) > 0 {
-			errs = append(errs, fmt.Errorf("endpoint %q keeps %q, which no member lists", n.addrs, a))
+			fail("it keeps %q, which no member lists", a)
 		}
 	}
-	seated := 0
+	placed := 0
 	for i, m := range n.members {
 		if m.endpoint != n {
-			errs = append(errs, fmt.Errorf("endpoint %q has a member of another endpoint", n.addrs))
+			fail("it has a member of another endpoint")
 		}
-		if m.seat != none {
-			seated++
+		if m.handle != order.None {
+			placed++
 		}
 		if _, ok := m.set.members[m]; !ok {
-			errs = append(errs, fmt.Errorf("endpoint %q has a member that endpoint set %q does not have", n.addrs, m.set.name))
+			fail("it has a member that endpoint set %q does not have", m.set.name)
 		}
-		for _, o := range n.members[:i] {
-			if o.set == m.set {
-				errs = append(errs, fmt.Errorf("endpoint %q has two members of endpoint set %q", n.addrs, m.set.name))
-			}
+		if slices.ContainsFunc(n.members[:i], func(o *Member) bool { return o.set == m.set }) {
+			fail("it has two members of endpoint set %q", m.set.name)
 		}
 	}
-	if seated != len(n.places) {
-		errs = append(errs, fmt.Errorf("endpoint %q has %d places for %d seats", n.addrs, len(n.places), seated))
+	if placed != len(n.places) {
+		fail("%d places for %d members in orders", len(n.places), placed)
 	}
 	return errors.Join(errs...)
 }
 
-func (r *EndpointSet) check() error {
-	var errs []error
-	eligible := 0
-	for m := range r.members {
-		if m.endpoint == nil || !slices.Contains(m.endpoint.members, m) {
-			errs = append(errs, fmt.Errorf("endpoint set %q: member %q is not its endpoint's", r.name, m.addrs))
-			continue
-		}
-		if m.leaves {
-			errs = append(errs, fmt.Errorf("endpoint set %q: member %q still leaves", r.name, m.addrs))
-		}
-		errs = append(errs, m.check())
-		if m.seat == none {
-			continue
-		}
-		eligible++
-		if m.readySet == nil || !slices.Contains(r.readySets, m.readySet) {
-			errs = append(errs, fmt.Errorf("endpoint set %q: member %q has a seat and no ready set", r.name, m.addrs))
+// checkLoad asserts that each term is what it counts. That the orders have their sum
+// is checked with the orders.
+func (n *endpoint) checkLoad() error {
+	var units int64
+	for i, p := range n.penalties {
+		units += p.units
+		if p.units <= 0 || i > 0 && n.penalties[i-1].until >= p.until {
+			return fmt.Errorf("endpoint %q: penalty %d of %d units is out of order", n.addrs, i, p.units)
 		}
 	}
-	seats := 0
-	for _, v := range r.readySets {
-		seats += len(v.order.seats)
-		errs = append(errs, v.order.check(), v.check())
+	if units != n.load.penalty || n.load.inFlight < 0 {
+		return fmt.Errorf("endpoint %q: its load is %+v with %d units of penalty", n.addrs, n.load, units)
 	}
-	errs = append(errs, r.checkQueue())
-	if seats != eligible {
-		errs = append(errs, fmt.Errorf("endpoint set %q: %d seats, %d eligible members", r.name, seats, eligible))
+	return nil
+}
+
+// checkLeases asserts that the endpoint's list has one lease for each RPC that is
+// counted, and that the oldest comes first.
+func (n *endpoint) checkLeases() error {
+	live := int64(0)
+	last := (*leaseEntry)(nil)
+	for s := n.leases.oldest; s != nil; last, s = s, s.next {
+		live++
+		switch {
+		case s.endpoint != n:
+			return fmt.Errorf("endpoint %q: lease %d is another's", n.addrs, live)
+		case s.prev != last || last != nil && last.start > s.start || live > n.load.inFlight:
+			return fmt.Errorf("endpoint %q: lease %d of %d is out of order", n.addrs, live, n.load.inFlight)
+		}
 	}
-	return errors.Join(errs...)
+	if n.leases.newest != last || live != n.load.inFlight {
+		return fmt.Errorf("endpoint %q: %d leases with %d in flight", n.addrs, live, n.load.inFlight)
+	}
+	return nil
+}
+
+// checkFree asserts that free lease entries reach nothing.
+func (l *Ledger) checkFree() error {
+	for i, s := range l.free {
+		if s.endpoint != nil || s.prev != nil || s.next != nil {
+			return fmt.Errorf("free lease entry %d holds an endpoint or a lease", i)
+		}
+	}
+	if len(l.free) > maxFree {
+		return fmt.Errorf("%d free lease entries", len(l.free))
+	}
+	return nil
+}
+
+// checkClock asserts that the ledger knows what its clock has to do.
+func (l *Ledger) checkClock() error {
+	ramping := 0
+	for n := range l.endpoints {
+		if _, ok := l.penalized[n]; ok != (n.load.penalty > 0) {
+			return fmt.Errorf("endpoint %q with penalty %d is penalized: %t", n.addrs, n.load.penalty, ok)
+		}
+		for _, m := range n.members {
+			if m.ramping() {
+				ramping++
+			}
+		}
+	}
+	for n := range l.penalized {
+		if _, ok := l.endpoints[n]; !ok {
+			return fmt.Errorf("endpoint %q is gone and penalized", n.addrs)
+		}
+	}
+	switch {
+	case ramping != len(l.ramping):
+		return fmt.Errorf("%d members ramp, %d are known to", ramping, len(l.ramping))
+	case !l.clock.ticking && len(l.penalized)+len(l.ramping) > 0:
+		return errors.New("the clock rests with penalties or ramps")
+	}
+	return nil
 }

@@ -1,174 +1,214 @@
 package state
 
 import (
-	"fmt"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
-// body is a ledger with all that Check looks at: two classes of weights, many
-// loads, one of them with several members, lanes, a spare bucket, a free lease entry,
-// an id, and an endpoint that has left.
-type body struct {
+// specimen is a ledger with all that Check looks at: an endpoint set whose members
+// start slowly and have penalties, one whose RPCs wait or were granted room, an id,
+// free lease entries, and an endpoint that has left.
+type specimen struct {
 	*Ledger
-	roster *EndpointSet
-	view   *ReadySet
-	ms     []*Member // the last of class 2, others of class 1
-	gone   *endpoint // has leases only
-	named  *endpoint
-	lease  Lease
+	slow      *ReadySet
+	penalized *endpoint
+	due       *Member // starts slowly and is empty
+	busy      *Member // starts slowly, and has RPCs in flight
+	named     *endpoint
+	gone      *endpoint // has leases only
+	full      *ReadySet
+	atCap     *Member
+	granted   *waiter
+	line      []*waiter
 }
 
-const bodySize = 48
-
-func newBody() *body {
-	b := &body{Ledger: newLedger("")} // not in the registry
-	b.roster = b.NewEndpointSet("test")
-	b.view = b.roster.NewReadySet(0)
-	b.named = b.add(Identity{ID: "u", Addrs: []string{"a", "b"}}, 1, 0)
-	b.add(Identity{Addrs: []string{"c"}}, 1, 0)
-	for i := range bodySize {
-		b.add(Identity{Addrs: []string{fmt.Sprint(i)}}, 1, i)
+func newSpecimen(t *testing.T) *specimen {
+	g := &specimen{Ledger: newLedger("")} // not in the registry
+	g.slow = g.readySet("slow", Guards{
+		FailurePenalty: time.Hour,
+		SlowStart:      SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1},
+	})
+	var leases []Lease
+	for range 12 {
+		leases = append(leases, acquire(t, g.slow))
 	}
-	b.gone = b.add(Identity{Addrs: []string{"gone"}}, 1, 1)
-	last := len(b.ms) - 1
-	b.roster.Update(b.ms[last:], nil)
-	b.ms = b.ms[:last]
-	b.add(Identity{Addrs: []string{"heavy"}}, 2, 1)
-	b.view.Remove(b.ms[bodySize]) // the only one with its load
-	b.lease, _, _ = b.view.Acquire()
-	b.lease.Release()
-	return b
-}
-
-func (b *body) add(e Identity, weight uint32, load int) *endpoint {
-	m := b.roster.Update(nil, []Identity{e})[0]
-	for range load {
-		b.mu.Lock()
-		b.lend(m.endpoint, b.roster)
-		b.mu.Unlock()
+	g.busy = leases[0].entry.endpoint.members[0]
+	g.penalized = leases[1].entry.endpoint
+	for _, lease := range leases {
+		if n := lease.entry.endpoint; n != g.busy.endpoint && n != g.penalized {
+			lease.Release()
+		}
 	}
-	b.view.Set(m, weight, nil)
-	b.ms = append(b.ms, m)
-	return m.endpoint
+	leases[1].Fail()
+	guards := g.slow.set.guards
+	guards.FailurePenalty *= 2
+	g.slow.set.SetGuards(guards)
+	oldest := g.penalized.leases.oldest
+	Lease{oldest, oldest.gen}.Fail()
+
+	ms := g.slow.set.Update(nil, []Identity{{ID: "u", Addrs: []string{"x", "y"}}, {Addrs: []string{"gone"}}})
+	g.named, g.gone = ms[0].endpoint, ms[1].endpoint
+	g.mu.Lock()
+	g.newLease(g.gone, g.slow.set)
+	g.mu.Unlock()
+	g.slow.set.Update(ms[1:], nil)
+
+	g.full = g.readySet("full", Guards{})
+	for m := range g.full.set.members {
+		m.SetMaxInFlight(1)
+	}
+	held := acquire(t, g.full)
+	for g.full.order.Len() > 0 {
+		acquire(t, g.full)
+	}
+	g.full.set.SetQueueSets(g.full)
+	g.mu.Lock()
+	for range 4 {
+		g.line = append(g.line, g.full.set.newWaiter(make(chan struct{})))
+	}
+	g.mu.Unlock()
+	held.Release()
+	g.granted, g.line = g.line[0], g.line[1:]
+	g.atCap = g.granted.member
+	acquire(t, g.slow).Release() // which leaves a free lease entry
+	g.due = g.slow.minShare.members[0]
+	return g
 }
 
-func (b *body) order() *order   { return &b.view.order }
-func (b *body) node() *endpoint { return b.ms[5].endpoint }
-func (b *body) class() *class   { return b.classOf(b.ms[0]) }
-func (b *body) heavy() *class   { return b.classOf(b.ms[len(b.ms)-1]) }
-func (b *body) seat() *seat     { return &b.order().seats[b.ms[5].seat] }
-func (b *body) low() *bucket    { return b.bucket(b.class().low) }
-func (b *body) head() *seat     { return &b.order().seats[b.low().head] }
-func (b *body) tail() *seat     { return &b.order().seats[b.low().tail] }
-func (b *body) onLane() *bucket { return b.bucket(b.class().lanes[0]) }
-
-func (b *body) bucket(i int32) *bucket { return &b.order().buckets[i] }
-
-func (b *body) classOf(m *Member) *class {
-	o := b.order()
-	return &o.classes[o.buckets[o.seats[m.seat].bucket].class]
+// readySet returns one of a new endpoint set, with six members.
+func (g *specimen) readySet(name string, guards Guards) *ReadySet {
+	r := g.NewEndpointSet(name)
+	r.SetGuards(guards)
+	v := r.NewReadySet(0)
+	for _, a := range []string{"a", "b", "c", "d", "e", "f"} {
+		m := r.Update(nil, []Identity{{Addrs: []string{name + a}}})[0]
+		m.StartSlowly()
+		v.Set(m, 1, a)
+	}
+	return v
 }
 
-// corruptions break one thing each; Check must say so.
+func (g *specimen) leasesOfBusy() *leaseList { return &g.busy.endpoint.leases }
+func (g *specimen) queue() *queue            { return &g.full.set.queue }
+
+// corruptions break one thing each. Check must say so.
 var corruptions = map[string]struct {
-	corrupt func(b *body)
+	corrupt func(g *specimen)
 	says    string
 }{
-	"count":               {func(b *body) { b.node().inFlight++ }, "counts add up to"},
-	"count against place": {func(b *body) { b.node().inFlight++; b.leases++ }, "and penalty 0"},
-	"count below 0":       {func(b *body) { b.gone.inFlight, b.leases = -1, b.leases-2 }, "count -1"},
-	"live total":          {func(b *body) { b.leases-- }, "counts add up to"},
-	"lost node":           {func(b *body) { delete(b.endpoints, b.gone) }, "counts add up to"},
-	"useless node":        {func(b *body) { b.endpoints[&endpoint{ledger: b.Ledger}] = struct{}{} }, "without members and leases"},
-	"free slot":           {func(b *body) { b.free[0].endpoint = b.node() }, "free slot"},
+	"in flight":         {func(g *specimen) { g.gone.load.inFlight++ }, "the terms in flight add up to"},
+	"in flight below 0": {func(g *specimen) { g.gone.load.inFlight = -1 }, "with 0 units of penalty"},
+	"in flight, listed": {func(g *specimen) { g.gone.load.inFlight++; g.leases++ }, "1 leases with 2 in flight"},
+	"live total":        {func(g *specimen) { g.leases-- }, "the terms in flight add up to"},
+	"lost endpoint":     {func(g *specimen) { delete(g.endpoints, g.gone) }, "the terms in flight add up to"},
+	"useless endpoint":  {func(g *specimen) { g.endpoints[&endpoint{ledger: g.Ledger}] = struct{}{} }, "without members and leases"},
 
-	"id of another endpoint":   {func(b *body) { b.byID["u"] = b.node() }, `id "u" leads to`},
-	"id of no endpoint":        {func(b *body) { b.byID["v"] = &endpoint{id: "v"} }, `id "v" leads to`},
-	"id not indexed":       {func(b *body) { delete(b.byID, "u") }, "not found by its id"},
-	"address not indexed":  {func(b *body) { delete(b.byAddr, "b") }, "is not found by"},
-	"address of another":   {func(b *body) { b.byAddr["zz"] = []*endpoint{b.node()} }, `address "zz" leads to`},
-	"address of no endpoint":   {func(b *body) { b.byAddr["zz"] = []*endpoint{{addrs: []string{"zz"}}} }, `address "zz" leads to`},
-	"address nobody lists": {func(b *body) { b.named.addrs = []string{"a", "b", "z"}; b.byAddr["z"] = []*endpoint{b.named} }, "no member lists"},
+	"lost lease":            {func(g *specimen) { g.leasesOfBusy().remove(g.leasesOfBusy().oldest) }, "1 leases with 2 in flight"},
+	"lost newest lease":     {func(g *specimen) { g.leasesOfBusy().newest = g.leasesOfBusy().oldest }, "2 leases with 2 in flight"},
+	"lease of another":      {func(g *specimen) { g.leasesOfBusy().oldest.endpoint = g.penalized }, "is another's"},
+	"order of leases":       {func(g *specimen) { g.leasesOfBusy().oldest.start++ }, "lease 2 of 2 is out of order"},
+	"lease's neighbour":     {func(g *specimen) { g.leasesOfBusy().newest.prev = nil }, "lease 2 of 2 is out of order"},
+	"leases in a circle":    {func(g *specimen) { g.leasesOfBusy().newest.next = g.leasesOfBusy().oldest }, "lease 3 of 2 is out of order"},
+	"free entry in use":     {func(g *specimen) { g.free[0].endpoint = g.penalized }, "free lease entry 0 holds"},
+	"free entry's next":     {func(g *specimen) { g.free[0].next = g.leasesOfBusy().oldest }, "free lease entry 0 holds"},
+	"free entry's previous": {func(g *specimen) { g.free[0].prev = g.leasesOfBusy().oldest }, "free lease entry 0 holds"},
+	"free entries":          {func(g *specimen) { g.free = slices.Repeat(g.free[:1], maxFree+1) }, "1025 free lease entries"},
 
-	"member's node":          {func(b *body) { b.ms[5].endpoint = b.ms[6].endpoint }, "member of another endpoint"},
-	"member without node":    {func(b *body) { b.ms[5].endpoint = nil }, "is not its endpoint's"},
-	"node's member twice":    {func(b *body) { b.node().members = append(b.node().members, b.ms[5]) }, "two members of endpoint set"},
-	"member that leaves":     {func(b *body) { b.ms[5].leaves = true }, "still leaves"},
-	"member without a place": {func(b *body) { b.ms[5].seat = none }, "has seat -1"},
-	"draining in an order":   {func(b *body) { b.ms[5].weight = 0 }, "with weight 0, 3 of"},
-	"not ready in an order":  {func(b *body) { b.ms[5].readySet = nil }, "has seat"},
-	"lost member":            {func(b *body) { delete(b.roster.members, b.ms[5]) }, "eligible members"},
+	"id of another":          {func(g *specimen) { g.byID["u"] = g.gone }, `id "u" leads to`},
+	"id of no endpoint":      {func(g *specimen) { g.byID["v"] = &endpoint{id: "v"} }, `id "v" leads to`},
+	"id not indexed":         {func(g *specimen) { delete(g.byID, "u") }, "not found by its id"},
+	"address not indexed":    {func(g *specimen) { delete(g.byAddr, "y") }, "is not found by"},
+	"address of another":     {func(g *specimen) { g.byAddr["zz"] = []*endpoint{g.gone} }, `address "zz" leads to`},
+	"address of no endpoint": {func(g *specimen) { g.byAddr["zz"] = []*endpoint{{addrs: []string{"zz"}}} }, `address "zz" leads to`},
+	"address nobody lists": {func(g *specimen) {
+		g.named.addrs = []string{"x", "y", "z"}
+		g.byAddr["z"] = []*endpoint{g.named}
+	}, "no member lists"},
 
-	"node's lost member": {func(b *body) { delete(b.roster.members, b.ms[5]) }, "that endpoint set \"test\" does not have"},
-	"view of no endpoint set":  {func(b *body) { b.roster.readySets = nil }, "has a seat and no ready set"},
+	"member's endpoint":       {func(g *specimen) { g.due.endpoint = g.named }, "member of another endpoint"},
+	"member without endpoint": {func(g *specimen) { g.due.endpoint = nil }, "is not its endpoint's"},
+	"member twice":            {func(g *specimen) { n := g.due.endpoint; n.members = append(n.members, g.due) }, "two members of endpoint set"},
+	"member that leaves":      {func(g *specimen) { g.due.leaving = true }, "still leaving"},
+	"member that is new":      {func(g *specimen) { g.due.newcomer = true }, "still leaving or new"},
+	"lost member":             {func(g *specimen) { delete(g.slow.set.members, g.due) }, `endpoint set "slow" does not have`},
+	"lost place":              {func(g *specimen) { g.due.endpoint.places = nil }, "0 places for 1 members"},
+	"place of another":        {func(g *specimen) { g.due.endpoint.places[0].handle++ }, "is not at handle"},
+	"handle":                  {func(g *specimen) { g.due.handle, g.busy.handle = g.busy.handle, g.due.handle }, "is not at handle"},
+	"ready set of no one":     {func(g *specimen) { g.slow.set.readySets = nil }, "is in the order of no ready set"},
+	"another member's handle": {func(g *specimen) { g.due.readySet.order.SetValue(g.due.handle, g.busy.choice()) }, "is not at handle"},
+	"lost from the order":     {func(g *specimen) { g.full.order.Append(1, 0, g.due.choice()) }, "-1 members more"},
+	"load in the order": {func(g *specimen) {
+		g.granted.member.limit = 9
+		g.granted.member.endpoint.updateEligibility()
+		g.granted.member.endpoint.load.penalty = 2
+	}, "stands at"},
 
-	"bucket not on its lane": {func(b *body) { b.class().lanes[0] = none }, "on the lanes"},
-	"leaf's score":           {func(b *body) { b.order().winners.scores[0][1] = 7 }, "has score 7"},
-	"leaf without a class":   {func(b *body) { b.order().winners.scores[0][2] = 7 }, "leaf 2 has score 7"},
-	"match by score":         {func(b *body) { w := &b.order().winners; w.scores[1][0] = 7 }, "was won by"},
-	"match by waiting":       {func(b *body) { w := &b.order().winners; w.leaf[1][0] ^= 1 }, "was won by"},
+	"no handle":             {func(g *specimen) { g.due.handle = order.None }, "eligible: true, full: false, at -1"},
+	"draining":              {func(g *specimen) { g.due.weight = 0 }, "eligible: false"},
+	"not ready":             {func(g *specimen) { g.due.readySet = nil }, "eligible: false"},
+	"another weight":        {func(g *specimen) { g.due.weight = 7 }, "stands in class"},
+	"full for nothing":      {func(g *specimen) { g.due.full = true }, "full: true"},
+	"not full":              {func(g *specimen) { g.atCap.full = false }, "1 of 1 in flight: eligible: true, full: false"},
+	"limit":                 {func(g *specimen) { g.atCap.limit = 2 }, "1 of 2 in flight: eligible: true, full: true"},
+	"limit below":           {func(g *specimen) { g.busy.limit = 1 }, "2 of 1 in flight: eligible: true, full: false"},
+	"not in the heap":       {func(g *specimen) { g.due.minShare.index = none }, "at -1 in the heap"},
+	"in the heap when busy": {func(g *specimen) { g.busy.minShare.index = 0 }, "at 0 in the heap"},
+	"again when full":       {func(g *specimen) { g.atCap.endpoint.roomBelow = 0 }, "again at"},
+	"again at the limit":    {func(g *specimen) { g.busy.limit, g.busy.endpoint.fullAt, g.busy.endpoint.roomBelow = 5, 9, 1 }, "again at 9 and below 1"},
+	"again when not empty":  {func(g *specimen) { g.due.endpoint.fullAt = 2 }, "again at 2 and below 0"},
+	"again when empty":      {func(g *specimen) { g.busy.endpoint.roomBelow = 0 }, "and below 0"},
+	"eligible ones":         {func(g *specimen) { g.slow.eligible++ }, "ready set with 7 eligible and 0 full has 6 and 0"},
+	"full ones":             {func(g *specimen) { g.full.full-- }, "ready set with 6 eligible and 5 full has 6 and 6"},
+	"order of dues":         {func(g *specimen) { g.due.minShare.due = 1 << 40 }, "wrong index 1 of the heap"},
+	"numbers of dues":       {func(g *specimen) { g.slow.minShare.members[2].minShare.index = 1 }, "wrong index 2 of the heap"},
+	"due elsewhere":         {func(g *specimen) { g.slow.minShare.members[0] = g.atCap }, "wrong index 0 of the heap"},
 
-	"seat":               {func(b *body) { b.ms[5].seat++ }, "is not on seat"},
-	"lost place":         {func(b *body) { b.node().places = nil }, "0 places for 1 seats"},
-	"weight of a class":  {func(b *body) { b.ms[5].weight = 7 }, "with weight 7 stands in class 1"},
-	"first by score":     {func(b *body) { b.order().top ^= 1 }, "not the best one"},
-	"no first":           {func(b *body) { b.order().top = none }, "classes in use"},
-	"match of many":      {func(b *body) { b.order().many = false }, "classes in use"},
-	"first by waiting":   {func(b *body) { b.order().seats[b.bucket(b.heavy().low).head].stamp = 0 }, "not the best one"},
-	"class's quantum":    {func(b *body) { b.order().byWeight[1] = 0 }, "is found by another weight"},
-	"spare bucket":       {func(b *body) { b.order().spare = b.class().low }, "is in use"},
-	"lost spare bucket":  {func(b *body) { b.order().spare = none }, "spare of"},
-	"lost class":         {func(b *body) { b.order().classes = append(b.order().classes, class{}) }, "free of"},
-	"class's size":       {func(b *body) { b.class().size++ }, "class 1: size"},
-	"order of buckets":   {func(b *body) { b.low().load = 1 << 20 }, "is out of order"},
-	"bucket's neighbour": {func(b *body) { b.bucket(b.low().next).prev = none }, "is out of order"},
-	"lost bucket": {func(b *body) {
-		next := b.bucket(b.low().next).next
-		b.low().next, b.bucket(next).prev = next, b.class().low
-	}, "class 1: size"},
-	"order on a lane":   {func(b *body) { b.onLane().load = 1 << 20 }, "on lane 0"},
-	"neighbour on lane": {func(b *body) { b.onLane().express[0].prev = b.class().low }, "on lane 0"},
+	"penalized unknown":     {func(g *specimen) { delete(g.Ledger.penalized, g.penalized) }, "with penalty 2 is penalized: false"},
+	"penalized for nothing": {func(g *specimen) { g.Ledger.penalized[g.gone] = struct{}{} }, "with penalty 0 is penalized: true"},
+	"penalized and gone":    {func(g *specimen) { g.Ledger.penalized[&endpoint{}] = struct{}{} }, "is gone and penalized"},
+	"order of penalties":    {func(g *specimen) { g.penalized.penalties[0].until *= 2 }, "is out of order"},
+	"penalties at a time":   {func(g *specimen) { ps := g.penalized.penalties; ps[0].until = ps[1].until }, "is out of order"},
+	"penalty of nothing":    {func(g *specimen) { g.penalized.penalties[0].units = 0 }, "penalty 0 of 0 units"},
+	"units of penalty":      {func(g *specimen) { g.penalized.penalties[0].units++ }, "with 3 units of penalty"},
+	"penalty term":          {func(g *specimen) { g.penalized.load.penalty++ }, "with 2 units of penalty"},
+	"ramp unknown":          {func(g *specimen) { delete(g.ramping, g.due) }, "6 members ramp, 5 are known to"},
+	"ramp for nothing":      {func(g *specimen) { g.ramping[g.atCap] = struct{}{} }, "6 members ramp, 7 are known to"},
+	"clock with ramps":      {func(g *specimen) { g.clock.ticking = false }, "the clock rests"},
+	"clock with penalties":  {func(g *specimen) { g.slow.set.SetGuards(Guards{}); g.clock.ticking = false }, "the clock rests"},
 
-	"bucket's size":    {func(b *body) { b.low().size++ }, "has size"},
-	"bucket's tail":    {func(b *body) { b.low().tail = none }, "has size"},
-	"bucket's class":   {func(b *body) { b.low().class++ }, "is out of order"},
-	"member's bucket":  {func(b *body) { b.tail().bucket = b.heavy().low }, "is broken at"},
-	"member's place":   {func(b *body) { b.tail().prev = none }, "is broken at"},
-	"order of waiting": {func(b *body) { b.head().stamp = 1 << 40 }, "is broken at"},
-	"member's load":    {func(b *body) { b.seat().bucket = b.class().low }, "stands at"},
-}
-
-// drawn reports whether chance has given b what the corruptions need: a lane
-// that does not begin with the lowest bucket, and a first member of class 1
-// with an equal in class 2.
-func (b *body) drawn() bool {
-	c := b.class()
-	o := b.order()
-	return len(c.lanes) > 0 && c.lanes[0] != none && c.lanes[0] != c.low &&
-		o.score(0) == o.score(1) && o.headStamp(0) != o.headStamp(1) && o.first().member.seat == b.low().head
+	"waiting":            {func(g *specimen) { g.waiting++ }, "3 RPCs in line, 4 waiting"},
+	"lost from the line": {func(g *specimen) { g.queue().line.Remove(g.line[1].element) }, "2 RPCs in line, 3 waiting"},
+	"order in line":      {func(g *specimen) { g.line[0].arrival = 9 }, "is out of line"},
+	"place in line":      {func(g *specimen) { g.line[0].element = g.line[1].element }, "is out of line"},
+	"waiter of no RPC":   {func(g *specimen) { delete(g.queue().waiters, g.line[0].rpc) }, "is out of line"},
+	"waiter of another":  {func(g *specimen) { g.queue().waiters[g.line[0].rpc] = g.line[1] }, "is out of line"},
+	"granted nothing":    {func(g *specimen) { g.granted.lease = Lease{} }, "was granted nothing"},
+	"granted and over":   {func(g *specimen) { g.granted.lease.gen-- }, "was granted nothing"},
+	"granted away":       {func(g *specimen) { g.granted.member = &Member{endpoint: g.atCap.endpoint} }, "was granted nothing"},
+	"granted elsewhere":  {func(g *specimen) { g.granted.readySet = g.slow }, "was granted nothing"},
+	"waiter in two":      {func(g *specimen) { g.queue().waiters[make(chan struct{})] = g.line[0] }, "5 waiters, 3 queued, 1 granted"},
+	"room": {func(g *specimen) {
+		g.slow.set.queue.queueSets = []*ReadySet{g.slow}
+		g.slow.set.newWaiter(make(chan struct{}))
+	}, "wait while there is room"},
+	"room in the second": {func(g *specimen) { g.queue().queueSets = []*ReadySet{g.full, g.slow} }, "wait while there is room"},
 }
 
 func TestCheckSeesEachCorruption(t *testing.T) {
 	for name, tc := range corruptions {
 		t.Run(name, func(t *testing.T) {
-			b := newBody()
-			for try := 0; !b.drawn(); try++ {
-				require.Less(t, try, 1000)
-				b = newBody()
-			}
-			require.NoError(t, b.Check())
-			tc.corrupt(b)
-			require.ErrorContains(t, b.Check(), tc.says)
+			synctest.Test(t, func(t *testing.T) {
+				g := newSpecimen(t)
+				require.NoError(t, g.Check())
+				tc.corrupt(g)
+				require.ErrorContains(t, g.Check(), tc.says)
+			})
 		})
 	}
-}
-
-// Check follows what is there: it is content with all of it going away.
-func TestCheckOfALedgerThatEnds(t *testing.T) {
-	b := newBody()
-	b.roster.Close()
-	require.NoError(t, b.Check())
-	require.Len(t, b.endpoints, bodySize+1, "all but a, c and 0 have leases")
 }

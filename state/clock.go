@@ -7,8 +7,7 @@ import "time"
 const Tick = 10 * time.Millisecond
 
 // clock is a ledger's coarse clock: a pick reads it for nothing. It ticks while
-// RPCs are picked, penalties last or weights ramp, and rests otherwise. The
-// ledger's mutex guards it.
+// RPCs are picked, penalties last or weights ramp, and rests otherwise.
 type clock struct {
 	epoch   time.Time
 	now     time.Duration // since the epoch; behind by up to a tick while it ticks
@@ -23,7 +22,7 @@ func (c *clock) read() time.Duration {
 	return c.now
 }
 
-// wind starts the clock of l, which may tick already. Caller holds mu.
+// startClock starts the clock of l, which may tick already.
 func (l *Ledger) startClock() {
 	c := &l.clock
 	c.used = true
@@ -39,14 +38,14 @@ func (l *Ledger) startClock() {
 	}
 }
 
-// tick does what is due.
+// tick does what is due. It takes the ledger's mutex.
 func (l *Ledger) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := &l.clock
 	c.read()
 	l.expirePenalties()
-	l.advanceSlowStart()
+	l.advanceSlowStarts()
 	if c.used || len(l.penalized) > 0 || len(l.ramping) > 0 {
 		c.used = false
 		c.timer.Reset(Tick)

@@ -152,7 +152,7 @@ func TestFinesAreByTick(t *testing.T) {
 		units := int64(0)
 		for n := range v.ledger.endpoints {
 			require.LessOrEqual(t, len(n.penalties), int(300*time.Millisecond/Tick)+1)
-			units += n.penalty
+			units += n.load.penalty
 		}
 		require.EqualValues(t, 3000, units)
 	})

@@ -14,26 +14,26 @@ import (
 // All operations at once, with checks and snapshots between: at the end every
 // lease is back, each once, and nothing is left.
 func TestEverythingAtOnce(t *testing.T) {
-	const workers, rosters, steps = 64, 8, 150
+	const workers, own, steps = 64, 8, 150
 	l := state.Open("")
-	var views []*state.ReadySet
+	var sets []*state.ReadySet
 	var ws []*worker
 	for i := range workers {
 		w := &worker{listed: map[string]*state.Member{}}
-		if i < rosters {
-			w.roster = l.NewEndpointSet(t.Name())
-			w.view = w.roster.NewReadySet(0)
-			views = append(views, w.view)
+		if i < own {
+			w.endpointSet = l.NewEndpointSet(t.Name())
+			w.readySet = w.endpointSet.NewReadySet(0)
+			sets = append(sets, w.readySet)
 		} else { // it shares an endpoint set
-			w.roster = ws[i%rosters].roster
-			w.view = w.roster.NewReadySet(1)
+			w.endpointSet = ws[i%own].endpointSet
+			w.readySet = w.endpointSet.NewReadySet(1)
 		}
 		ws = append(ws, w)
 	}
 	start := make(chan struct{})
 	var done sync.WaitGroup
 	for _, w := range ws {
-		w.views = views
+		w.sets = sets
 		done.Go(func() {
 			<-start
 			w.run(steps)
@@ -50,7 +50,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	for _, w := range ws {
 		require.Zero(t, w.twice)
 		require.Zero(t, w.lost)
-		w.roster.Close()
+		w.endpointSet.Close()
 	}
 	require.NoError(t, l.Check())
 	require.Empty(t, l.Snapshot().Endpoints)
@@ -59,11 +59,11 @@ func TestEverythingAtOnce(t *testing.T) {
 // However many release a lease at once, one of them does.
 func TestReleaseByManyAtOnce(t *testing.T) {
 	const callers, leases = 16, 200
-	s := newSite(t)
-	s.add("a", "b")
-	s.openMany(2)
+	e := newEnv(t)
+	e.add("a", "b")
+	e.openMany(2)
 	for range leases {
-		lease, _, ok := s.view.Acquire()
+		lease, _, ok := e.readySet.Acquire()
 		require.True(t, ok)
 		var released [callers]bool
 		var done sync.WaitGroup
@@ -79,7 +79,7 @@ func TestReleaseByManyAtOnce(t *testing.T) {
 		}
 		require.Equal(t, 1, n)
 	}
-	require.Equal(t, map[string]int{"a": 1, "b": 1}, s.loads())
+	require.Equal(t, map[string]int{"a": 1, "b": 1}, e.loads())
 }
 
 // Choosing and counting are one step: however many acquire at once, no endpoint
@@ -87,8 +87,8 @@ func TestReleaseByManyAtOnce(t *testing.T) {
 // made up for later, so the loads are looked at after each one.
 func TestNobodyIsEverTwoAhead(t *testing.T) {
 	const callers, n, each = 8, 20, 500
-	s := newSite(t)
-	s.add(names(n)...)
+	e := newEnv(t)
+	e.add(names(n)...)
 	leases := make([]map[string][]state.Lease, callers)
 	var worst atomic.Int64
 	var done sync.WaitGroup
@@ -96,10 +96,10 @@ func TestNobodyIsEverTwoAhead(t *testing.T) {
 		leases[i] = map[string][]state.Lease{}
 		done.Go(func() {
 			for range each {
-				lease, value, _ := s.view.Acquire()
+				lease, value, _ := e.readySet.Acquire()
 				a := value.(string)
 				leases[i][a] = append(leases[i][a], lease)
-				nodes := s.ledger.Snapshot().Endpoints
+				nodes := e.ledger.Snapshot().Endpoints
 				low, high := nodes[0].InFlight, nodes[0].InFlight
 				for _, node := range nodes {
 					low, high = min(low, node.InFlight), max(high, node.InFlight)
@@ -113,11 +113,11 @@ func TestNobodyIsEverTwoAhead(t *testing.T) {
 	done.Wait()
 	for _, by := range leases {
 		for a, ls := range by {
-			s.leases[a] = append(s.leases[a], ls...)
+			e.leases[a] = append(e.leases[a], ls...)
 		}
 	}
 	require.Zero(t, worst.Load(), "an endpoint was that far ahead")
 	for _, a := range names(n) {
-		require.Len(t, s.leases[a], callers*each/n)
+		require.Len(t, e.leases[a], callers*each/n)
 	}
 }

@@ -1,9 +1,6 @@
 package state
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // Guards are what an endpoint set protects its RPCs from. The zero value is none.
 type Guards struct {
@@ -14,52 +11,59 @@ type Guards struct {
 	// SlowStart is how members that are new or come back take up load.
 	SlowStart SlowStart
 
-	// MaxQueued is how many RPCs of the endpoint set may wait at one time for a member
-	// below its cap; 0: none.
+	// MaxQueued is how many RPCs of the endpoint set may wait at one time for a
+	// member below its cap; 0: none.
 	MaxQueued int
 
 	// Wake is sent to, without blocking, when RPCs that wait have been given room:
-	// they should call [EndpointSet.AcquireOrQueue] again. A buffer of one keeps every signal.
+	// they should call [EndpointSet.AcquireOrQueue] again. A buffer of one keeps
+	// every signal.
 	Wake chan<- struct{}
 }
 
-// SlowStart lets the weight of a member that is new, or back from a failure,
-// rise to its full value over a window of time.
-type SlowStart struct {
-	Window           time.Duration // 0: off
-	MinWeightPercent float64       // of the weight, at the start: above 0, at most 100
-	Aggression       float64       // above 0; 1 is linear, more rises earlier
-}
-
-// leastShare bounds a share from below, so that scores and the picks between two
-// of an empty member stay numbers that can be counted with.
-const leastShare = 1e-6
-
-// Factor returns the part of its weight that a member has at an age, by Envoy's
-// definition (docs, "Slow start mode"):
-// max(MinWeightPercent/100, (max(age, 1 s) / Window)^(1/Aggression)), at most 1
-// and at least a millionth.
-func (s SlowStart) Factor(age time.Duration) float64 {
-	if age >= s.Window {
-		return 1
-	}
-	passed := max(age, time.Second).Seconds() / s.Window.Seconds()
-	return min(1, max(leastShare, s.MinWeightPercent/100, math.Pow(passed, 1/s.Aggression)))
-}
-
-// step is the time between two changes of a ramping weight.
-func (s SlowStart) step() time.Duration { return max(Tick, s.Window/256) }
-
-// Guard sets the endpoint set's guards; members that ramp go on by the new ones.
+// SetGuards sets the endpoint set's guards. Slow starts go on by the new ones.
 func (r *EndpointSet) SetGuards(g Guards) {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
-	r.guards, r.account.penalty = g, g.FailurePenalty
+	r.guards, r.counters.penalty = g, g.FailurePenalty
+	now := r.ledger.clock.read()
 	for m := range r.members {
 		if m.readySet != nil {
-			m.ramp(r.ledger.clock.read())
-			m.endpoint.updateEligibility()
+			m.slowStart.nextStep = now
+			m.changed()
 		}
 	}
+}
+
+// Counters are what an endpoint set has done since it began.
+type Counters struct {
+	Picks                  uint64 `json:"picks"`                  // leases, ever
+	Queued                 uint64 `json:"queued"`                 // RPCs that had to wait
+	RetriesToOtherEndpoint uint64 `json:"retriesToOtherEndpoint"` // later attempts that avoided the endpoints tried since the RPC last started over
+	Penalties              uint64 `json:"penalties"`              // units that failures have left
+	DoubleReleases         uint64 `json:"doubleReleases"`         // leases given back once more: a bug of the caller, without effect
+}
+
+// counters are what leases keep of their endpoint set. They reach no ledger, so that
+// a released lease that is kept pins none.
+type counters struct {
+	Counters               // the picks of ready sets that are open are their own
+	penalty  time.Duration // the guards' FailurePenalty
+}
+
+// Counters returns the endpoint set's counters. They are kept when it is closed.
+func (r *EndpointSet) Counters() Counters {
+	mu := r.ledger.mu
+	mu.Lock()
+	defer mu.Unlock()
+	return r.countersLocked()
+}
+
+func (r *EndpointSet) countersLocked() Counters {
+	c := r.counters.Counters
+	for _, v := range r.readySets {
+		c.Picks += v.picks
+	}
+	return c
 }

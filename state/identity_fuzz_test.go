@@ -14,10 +14,10 @@ import (
 
 // Bounds of the random lists: small, so that endpoints meet often.
 const (
-	fuzzRosters = 3
-	fuzzListed  = 4
-	fuzzAddrs   = "abcdef"
-	fuzzIDs     = "uvw"
+	fuzzSets   = 3
+	fuzzListed = 4
+	fuzzAddrs  = "abcdef"
+	fuzzIDs    = "uvw"
 )
 
 // identityFuzz plays random lists, acquires and releases on two ledgers that
@@ -55,7 +55,7 @@ func (p *identityFuzz) next(n int) int {
 }
 
 func (p *identityFuzz) step() {
-	name := string(rune('x' + p.next(fuzzRosters)))
+	name := string(rune('x' + p.next(fuzzSets)))
 	switch op := p.next(10); {
 	case op < 3:
 		p.list(name)
@@ -84,15 +84,15 @@ func (p *identityFuzz) list(name string) {
 	list := p.endpoints()
 	for _, s := range p.sides {
 		before, kept := loadsOf(s), map[string]int64{}
-		for e := range s.roster(name).now {
+		for e := range s.setOf(name).now {
 			if slices.Contains(list, e) {
-				kept[e] = s.node(name, e).InFlight
+				kept[e] = s.endpoint(name, e).InFlight
 			}
 		}
-		s.list(s.rosters[name], slices.Clone(list))
+		s.list(s.sets[name], slices.Clone(list))
 		require.Equal(p, before, loadsOf(s), "counts merge, split or vanish")
 		for e, n := range kept {
-			require.Equal(p, n, s.node(name, e).InFlight, "%s changed its node", e)
+			require.Equal(p, n, s.endpoint(name, e).InFlight, "%s changed its endpoint", e)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func loadsOf(s *listings) []int64 {
 // acquire takes one lease of the same endpoint on both sides.
 func (p *identityFuzz) acquire(name string) {
 	var listed []string
-	for e := range p.sides[0].roster(name).now {
+	for e := range p.sides[0].setOf(name).now {
 		listed = append(listed, e)
 	}
 	if len(listed) == 0 {
@@ -148,7 +148,7 @@ func (p *identityFuzz) acquire(name string) {
 	slices.Sort(listed)
 	e := listed[p.next(len(listed))]
 	for i, s := range p.sides {
-		lease, _, ok := s.rosters[name].now[e].view.Acquire()
+		lease, _, ok := s.sets[name].now[e].readySet.Acquire()
 		require.True(p, ok)
 		p.leases[i] = append(p.leases[i], lease)
 	}
@@ -158,14 +158,14 @@ func (p *identityFuzz) acquire(name string) {
 func (p *identityFuzz) seen(side int) map[string]int64 {
 	s := p.sides[side]
 	got := map[string]int64{}
-	for name, r := range s.rosters {
+	for name, r := range s.sets {
 		nodes := map[string]bool{}
 		for e := range r.now {
-			n := s.node(name, e)
+			n := s.endpoint(name, e)
 			got[name+" "+e] = n.InFlight
 			nodes[fmt.Sprint(n)] = true
 		}
-		require.Len(p, nodes, len(r.now), "two endpoints of %s have one node", name)
+		require.Len(p, nodes, len(r.now), "two endpoints of %s share one", name)
 	}
 	return got
 }
@@ -173,8 +173,8 @@ func (p *identityFuzz) seen(side int) map[string]int64 {
 // end takes everything away.
 func (p *identityFuzz) end() {
 	for i, s := range p.sides {
-		for _, r := range s.rosters {
-			r.roster.Close()
+		for _, r := range s.sets {
+			r.endpointSet.Close()
 		}
 		require.NoError(p, s.ledger.Check())
 		for _, l := range p.leases[i] {
@@ -186,9 +186,12 @@ func (p *identityFuzz) end() {
 }
 
 func TestRandomListsKeepIdentity(t *testing.T) {
-	for range 60 {
+	for range 40 {
 		seed := rand.Uint64()
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { playIdentities(t, script(seed, 120)) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			playIdentities(t, script(seed, 60))
+		})
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxFree bounds the lease entries that a ledger keeps for reuse: enough for the ebb
-// and flow of a busy client, some 50 KB at most.
+// maxFree bounds the lease entries that a ledger keeps for reuse: enough for the
+// ebb and flow of a busy client, some 64 KB at most.
 const maxFree = 1024
 
 // Lease is one counted choice of an endpoint. It is a small value; its copies are
@@ -16,54 +16,84 @@ type Lease struct {
 	gen   uint64
 }
 
-// lease entry is where a live lease is noted. Slots are used again: a lease is live
-// while its generation is the lease entry's. A free lease entry reaches no ledger, so a
-// released lease that is kept pins the lease entry and the mutex, nothing else.
+// leaseEntry is where a ledger notes a live lease. Entries are used again: a lease
+// is live while its generation is the entry's. A free entry reaches no ledger, so a
+// released lease that is kept pins the entry and the mutex, nothing else.
 type leaseEntry struct {
 	mu       *sync.Mutex // the ledger's; it guards what follows
 	gen      uint64
 	endpoint *endpoint // nil when free
 
-	account *counters     // of the last lease's endpoint set
-	start   time.Duration // by the ledger's clock
-	index   int           // in the ledger's lease entries
+	prev, next *leaseEntry // the endpoint's next older and next younger lease
+
+	counters *counters     // of the last lease's endpoint set
+	start    time.Duration // by the ledger's clock
 }
 
-// lend counts one more RPC of an endpoint set in flight on n. Caller holds mu.
-func (l *Ledger) lend(n *endpoint, r *EndpointSet) Lease {
+// leaseList is an endpoint's live leases. Since the clock never goes back, their
+// start times rise from the oldest to the newest.
+type leaseList struct{ oldest, newest *leaseEntry }
+
+func (ls *leaseList) push(s *leaseEntry) {
+	s.prev = ls.newest
+	if ls.newest == nil {
+		ls.oldest = s
+	} else {
+		ls.newest.next = s
+	}
+	ls.newest = s
+}
+
+func (ls *leaseList) remove(s *leaseEntry) {
+	if s.prev == nil {
+		ls.oldest = s.next
+	} else {
+		s.prev.next = s.next
+	}
+	if s.next == nil {
+		ls.newest = s.prev
+	} else {
+		s.next.prev = s.prev
+	}
+	s.prev, s.next = nil, nil
+}
+
+// newLease counts one more RPC of an endpoint set in flight on n.
+func (l *Ledger) newLease(n *endpoint, r *EndpointSet) Lease {
 	l.leases++
 	if !l.clock.used {
 		l.startClock()
 	}
 	n.picks++
-	n.setInFlight(n.inFlight + 1)
+	n.setLoad(load{n.load.inFlight + 1, n.load.penalty})
 	var s *leaseEntry
 	if last := len(l.free) - 1; last >= 0 {
 		s = l.free[last] // which stays behind the end: one pointer less to write
 		l.free = l.free[:last]
 	} else {
-		s = &leaseEntry{mu: l.mu, index: len(l.leaseEntries)}
-		l.leaseEntries = append(l.leaseEntries, s)
+		s = &leaseEntry{mu: l.mu}
 	}
 	s.endpoint, s.start = n, l.clock.now
-	if s.account != r.account {
-		s.account = r.account
+	if s.counters != r.counters {
+		s.counters = r.counters
 	}
+	n.leases.push(s)
 	return Lease{entry: s, gen: s.gen}
 }
 
 // Release gives the lease back: its endpoint has one RPC less in flight. It reports
-// whether it did; only the first call of Release or Fail on a lease does, later
+// whether it did. Only the first call of Release or Fail on a lease does; later
 // ones change nothing. It never blocks for long and calls nobody, so it may run
 // under any of the caller's locks.
 func (le Lease) Release() bool { return le.end(false) }
 
 // Fail is Release for an attempt that failed. When it did so within the
-// FailurePenalty of its endpoint set's guards, its unit stays on the endpoint as a penalty
-// until that time after its start: an endpoint that fails at once is not the
-// emptiest. An attempt that lived longer leaves none.
+// FailurePenalty of its endpoint set's guards, its unit stays on the endpoint as a
+// penalty until that time after its start: an endpoint that fails at once is not
+// the emptiest. An attempt that lived longer leaves none.
 func (le Lease) Fail() bool { return le.end(true) }
 
+// end takes the ledger's mutex.
 func (le Lease) end(failed bool) bool {
 	s := le.entry
 	if s == nil {
@@ -72,41 +102,31 @@ func (le Lease) end(failed bool) bool {
 	s.mu.Lock()
 	live := s.gen == le.gen
 	if live {
-		s.settle(failed)
+		s.end(failed)
 	} else {
-		s.account.DoubleReleases++
+		s.counters.DoubleReleases++
 	}
 	s.mu.Unlock()
 	return live
 }
 
-// settle ends the lease entry's lease. Caller holds mu.
-func (s *leaseEntry) settle(failed bool) {
+// end ends the entry's lease and gives the room to RPCs that wait.
+func (s *leaseEntry) end(failed bool) {
 	n := s.endpoint
 	l := n.ledger
+	n.leases.remove(s)
 	s.endpoint = nil
 	s.gen++
 	if len(l.free) < maxFree {
 		l.free = append(l.free, s)
-	} else {
-		l.drop(s)
 	}
 	l.leases--
-	n.setInFlight(n.inFlight - 1)
-	if failed && l.addPenalty(n, s.start+s.account.penalty) {
-		s.account.Penalties++
+	n.setLoad(load{n.load.inFlight - 1, n.load.penalty})
+	if failed && l.addPenalty(n, s.start+s.counters.penalty) {
+		s.counters.Penalties++
 	}
 	if l.waiting > 0 {
-		l.offer(n)
+		l.grantOn(n)
 	}
 	l.retire(n)
-}
-
-// drop takes a lease entry off the ledger.
-func (l *Ledger) drop(s *leaseEntry) {
-	last := len(l.leaseEntries) - 1
-	l.leaseEntries[s.index] = l.leaseEntries[last]
-	l.leaseEntries[s.index].index = s.index
-	l.leaseEntries[last] = nil
-	l.leaseEntries = l.leaseEntries[:last]
 }

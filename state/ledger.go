@@ -9,25 +9,24 @@ import (
 type Ledger struct {
 	key string // "" when private
 
-	// mu guards all below and all of the ledger's endpoints, endpoint sets, members, ready sets
-	// and lease entries. It is an object of its own: the lease of an RPC that is over may
-	// be kept for long and reaches the mutex, not the ledger.
+	// mu guards all below and all of the ledger's endpoints, endpoint sets, members,
+	// ready sets and lease entries. It is an object of its own: the lease of an RPC
+	// that is over may be kept for long and reaches the mutex, not the ledger.
 	//
-	// Lock order: gRPC's stream locks and the balancer's locks come before mu;
-	// nothing is locked or called under it.
-	mu           *sync.Mutex
-	endpoints    map[*endpoint]struct{}
-	byID         map[string]*endpoint
-	byAddr       map[string][]*endpoint // an address that endpoint sets list differently has several
-	sets         map[*EndpointSet]struct{}
-	made         uint64        // endpoints, ever
-	leases       int64         // live ones
-	leaseEntries []*leaseEntry // of live leases, and the free ones
-	free         []*leaseEntry // of released leases, for the next ones
+	// Lock order: gRPC's stream locks and the balancer's locks come before mu.
+	// Nothing is locked or called under it.
+	mu        *sync.Mutex
+	endpoints map[*endpoint]struct{}
+	byID      map[string]*endpoint
+	byAddr    map[string][]*endpoint // an address that endpoint sets list differently has several
+	sets      map[*EndpointSet]struct{}
+	made      uint64        // endpoints, ever
+	leases    int64         // live ones
+	free      []*leaseEntry // of released leases, for the next ones
 
 	clock     clock
 	penalized map[*endpoint]struct{} // endpoints with a penalty
-	ramping   map[*Member]struct{}   // members whose weight rises
+	ramping   map[*Member]struct{}   // members that start slowly
 	arrivals  uint64                 // RPCs that had to wait, ever
 	waiting   int                    // RPCs that wait
 }

@@ -27,27 +27,27 @@ type listings struct {
 	*testing.T
 	ledger  *state.Ledger
 	shuffle func(n int, swap func(i, j int)) // the endpoints of every list
-	rosters map[string]*listing
+	sets    map[string]*listing
 	leases  map[string][]state.Lease // by "endpoint set endpoint"
 	views   uint32
 }
 
 type listing struct {
-	roster *state.EndpointSet
-	now    map[string]*seat // by endpoint
+	endpointSet *state.EndpointSet
+	now         map[string]*listedEndpoint // by endpoint
 }
 
-// seat is a listed endpoint, ready in a ready set that has nothing else.
-type seat struct {
+// listedEndpoint is a listed endpoint, ready in a ready set that has nothing else.
+type listedEndpoint struct {
 	member   *state.Member
-	view     *state.ReadySet
+	readySet *state.ReadySet
 	priority uint32
 }
 
 func newListings(t *testing.T, seed uint64) *listings {
 	return &listings{
 		T: t, ledger: state.Open(""), shuffle: rand.New(rand.NewPCG(seed, 0)).Shuffle,
-		rosters: map[string]*listing{}, leases: map[string][]state.Lease{},
+		sets: map[string]*listing{}, leases: map[string][]state.Lease{},
 	}
 }
 
@@ -58,7 +58,7 @@ func (p *listings) play(lines ...string) {
 		p.line(line)
 		require.NoError(p, p.ledger.Check(), line)
 	}
-	for name := range p.rosters {
+	for name := range p.sets {
 		p.line(name + " closes")
 	}
 	for _, ls := range p.leases {
@@ -73,17 +73,17 @@ func (p *listings) play(lines ...string) {
 func (p *listings) line(line string) {
 	p.Helper()
 	words := strings.Fields(line)
-	if words[0] == "nodes" {
+	if words[0] == "endpoints" {
 		require.Len(p, p.ledger.Snapshot().Endpoints, number(words[1]), line)
 		return
 	}
-	r := p.roster(words[0])
+	r := p.setOf(words[0])
 	switch rest := words[2:]; words[1] {
 	case "lists":
 		p.list(r, rest)
 	case "opens":
 		for range number(rest[1]) {
-			lease, _, ok := r.now[rest[0]].view.Acquire()
+			lease, _, ok := r.now[rest[0]].readySet.Acquire()
 			require.True(p, ok, line)
 			p.leases[words[0]+rest[0]] = append(p.leases[words[0]+rest[0]], lease)
 		}
@@ -94,10 +94,10 @@ func (p *listings) line(line string) {
 		}
 		p.leases[words[0]+rest[0]] = ls[number(rest[1]):]
 	case "has":
-		require.Equal(p, number(rest[1]), int(p.node(words[0], rest[0]).InFlight), line)
+		require.Equal(p, number(rest[1]), int(p.endpoint(words[0], rest[0]).InFlight), line)
 	case "closes":
-		r.roster.Close()
-		delete(p.rosters, words[0])
+		r.endpointSet.Close()
+		delete(p.sets, words[0])
 	default:
 		require.Fail(p, "no such line: "+line)
 	}
@@ -111,18 +111,18 @@ func number(word string) int {
 	return n
 }
 
-func (p *listings) roster(name string) *listing {
-	if p.rosters[name] == nil {
-		p.rosters[name] = &listing{roster: p.ledger.NewEndpointSet(name), now: map[string]*seat{}}
+func (p *listings) setOf(name string) *listing {
+	if p.sets[name] == nil {
+		p.sets[name] = &listing{endpointSet: p.ledger.NewEndpointSet(name), now: map[string]*listedEndpoint{}}
 	}
-	return p.rosters[name]
+	return p.sets[name]
 }
 
 // list tells the endpoint set what has changed, as a balancer does: an endpoint that
 // is listed as before is not mentioned.
 func (p *listings) list(r *listing, endpoints []string) {
 	p.shuffle(len(endpoints), func(i, j int) { endpoints[i], endpoints[j] = endpoints[j], endpoints[i] })
-	next := map[string]*seat{}
+	next := map[string]*listedEndpoint{}
 	var joins []string
 	var eps []state.Identity
 	for _, e := range endpoints {
@@ -132,19 +132,19 @@ func (p *listings) list(r *listing, endpoints []string) {
 		}
 		joins, eps = append(joins, e), append(eps, endpointOf(e))
 	}
-	seats := map[*state.Member]*seat{}
+	seats := map[*state.Member]*listedEndpoint{}
 	var leave []*state.Member
 	for e, s := range r.now {
 		if next[e] == nil {
 			leave, seats[s.member] = append(leave, s.member), s
 		}
 	}
-	for i, m := range r.roster.Update(leave, eps) {
+	for i, m := range r.endpointSet.Update(leave, eps) {
 		s := seats[m]
 		if s == nil {
 			p.views++
-			s = &seat{member: m, view: r.roster.NewReadySet(p.views), priority: p.views}
-			s.view.Set(m, 1, joins[i])
+			s = &listedEndpoint{member: m, readySet: r.endpointSet.NewReadySet(p.views), priority: p.views}
+			s.readySet.Set(m, 1, joins[i])
 		}
 		next[joins[i]] = s
 	}
@@ -160,10 +160,10 @@ func endpointOf(word string) state.Identity {
 }
 
 // endpoint returns the endpoint of a listed endpoint: a member's ready set tells it apart.
-func (p *listings) node(roster, endpoint string) state.EndpointSnapshot {
+func (p *listings) endpoint(set, endpoint string) state.EndpointSnapshot {
 	p.Helper()
-	s := p.rosters[roster].now[endpoint]
-	require.NotNil(p, s, "%s does not list %s", roster, endpoint)
+	s := p.sets[set].now[endpoint]
+	require.NotNil(p, s, "%s does not list %s", set, endpoint)
 	for _, n := range p.ledger.Snapshot().Endpoints {
 		for _, m := range n.Members {
 			if m.Ready && m.Priority == s.priority {
@@ -171,6 +171,6 @@ func (p *listings) node(roster, endpoint string) state.EndpointSnapshot {
 			}
 		}
 	}
-	require.Fail(p, "no node", "%s %s", roster, endpoint)
+	require.Fail(p, "no endpoint", "%s %s", set, endpoint)
 	return state.EndpointSnapshot{}
 }

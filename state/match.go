@@ -5,12 +5,20 @@ import (
 	"slices"
 )
 
-// match finds the known endpoint of each endpoint by the rules of [EndpointSet.Update];
-// nil where a new one is needed. An endpoint that r keeps a member on is not free.
+// Identity is what an endpoint set is told of an endpoint: the addresses under which
+// it is reached, at least one, in any order, and an explicit identity, if it has
+// one.
+type Identity struct {
+	ID    string
+	Addrs []string
+}
+
+// match finds the known entry of each endpoint by the rules of [EndpointSet.Update],
+// nil where a new one is needed. An entry that r keeps a member on is not free.
 func (r *EndpointSet) match(join []Identity) []*endpoint {
-	nodes := make([]*endpoint, len(join))
+	known := make([]*endpoint, len(join))
 	if len(r.ledger.endpoints) == 0 {
-		return nodes
+		return known
 	}
 	taken := map[*endpoint]struct{}{}
 	free := func(n *endpoint) bool {
@@ -18,11 +26,11 @@ func (r *EndpointSet) match(join []Identity) []*endpoint {
 			return false
 		}
 		m := n.memberOf(r)
-		return m == nil || m.leaves
+		return m == nil || m.leaving
 	}
 	take := func(i int, n *endpoint) {
-		if n != nil && nodes[i] == nil && free(n) {
-			nodes[i] = n
+		if n != nil && known[i] == nil && free(n) {
+			known[i] = n
 			taken[n] = struct{}{}
 		}
 	}
@@ -32,13 +40,13 @@ func (r *EndpointSet) match(join []Identity) []*endpoint {
 		}
 	}
 	for i, e := range join {
-		if nodes[i] == nil {
+		if known[i] == nil {
 			take(i, r.ledger.fullMatch(e, free))
 		}
 	}
 	var partial []candidate
 	for i, e := range join {
-		if nodes[i] == nil {
+		if known[i] == nil {
 			partial = r.ledger.candidates(partial, i, e, free)
 		}
 	}
@@ -46,13 +54,13 @@ func (r *EndpointSet) match(join []Identity) []*endpoint {
 	for _, c := range partial {
 		take(c.index, c.endpoint)
 	}
-	return nodes
+	return known
 }
 
-// compatible reports whether the endpoint may be the endpoint's.
+// compatible reports whether n may be the entry of e.
 func (n *endpoint) compatible(e Identity) bool { return n.id == "" || e.ID == "" || n.id == e.ID }
 
-// fullMatch returns the most loaded free endpoint with the same addresses as e.
+// fullMatch returns the most loaded free entry with the same addresses as e.
 func (l *Ledger) fullMatch(e Identity, free func(*endpoint) bool) *endpoint {
 	var known []*endpoint // of the address that tells most
 	for i, a := range e.Addrs {
@@ -63,39 +71,39 @@ func (l *Ledger) fullMatch(e Identity, free func(*endpoint) bool) *endpoint {
 	var best *endpoint
 	for _, n := range known {
 		if slices.Equal(n.addrs, e.Addrs) && n.compatible(e) && free(n) &&
-			(best == nil || n.inFlight > best.inFlight || n.inFlight == best.inFlight && n.number < best.number) {
+			(best == nil || n.load.inFlight > best.load.inFlight || n.load.inFlight == best.load.inFlight && n.number < best.number) {
 			best = n
 		}
 	}
 	return best
 }
 
-// candidate is an endpoint that shares some addresses with an endpoint of an update.
+// candidate is an entry that shares some addresses with an endpoint of an update.
 type candidate struct {
 	index    int // of the endpoint
 	endpoint *endpoint
 	shared   int // addresses
 }
 
-// compareCandidates puts the better match first: the more loaded endpoint, then the
+// compareCandidates puts the better match first: the more loaded entry, then the
 // larger overlap, then whichever comes first.
 func compareCandidates(a, b candidate) int {
 	return cmp.Or(
-		cmp.Compare(b.endpoint.inFlight, a.endpoint.inFlight),
+		cmp.Compare(b.endpoint.load.inFlight, a.endpoint.load.inFlight),
 		cmp.Compare(b.shared, a.shared),
 		cmp.Compare(a.index, b.index),
 		cmp.Compare(a.endpoint.number, b.endpoint.number),
 	)
 }
 
-// crowded is the number of endpoints above which an address is a gateway's and does
+// crowded is the number of entries above which an address is a gateway's and does
 // not tell one endpoint from another. It also bounds what an update costs.
 const crowded = 64
 
-// candidates appends the free endpoints that share an address with endpoint i and do
+// candidates appends the free entries that share an address with endpoint i and do
 // not have another id.
 func (l *Ledger) candidates(all []candidate, i int, e Identity, free func(*endpoint) bool) []candidate {
-	at := map[*endpoint]int{}
+	at := map[*endpoint]int{} // in all
 	for _, a := range e.Addrs {
 		known := l.byAddr[a]
 		if len(known) > crowded {
@@ -113,4 +121,29 @@ func (l *Ledger) candidates(all []candidate, i int, e Identity, free func(*endpo
 		}
 	}
 	return all
+}
+
+// canonicalList returns the endpoints in an order that does not depend on the
+// one in which a resolver lists them, and the index that each had.
+func canonicalList(eps []Identity) ([]Identity, []int) {
+	at := make([]int, len(eps))
+	addrs := make([][]string, len(eps))
+	for i, e := range eps {
+		at[i], addrs[i] = i, canonical(e.Addrs)
+	}
+	slices.SortFunc(at, func(i, j int) int {
+		return cmp.Or(slices.Compare(addrs[i], addrs[j]), cmp.Compare(eps[i].ID, eps[j].ID))
+	})
+	sorted := make([]Identity, len(eps))
+	for k, i := range at {
+		sorted[k] = Identity{ID: eps[i].ID, Addrs: addrs[i]}
+	}
+	return sorted, at
+}
+
+// canonical returns the addresses sorted, each once, in a slice of its own.
+func canonical(addrs []string) []string {
+	addrs = slices.Clone(addrs)
+	slices.Sort(addrs)
+	return slices.Compact(addrs)
 }

@@ -2,47 +2,46 @@ package state
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 )
 
-// fine is units of an endpoint's penalty that end together.
+// penalty is units of an endpoint's load that end together.
 type penalty struct {
 	until time.Duration // by the ledger's clock
 	units int64
 }
 
-// punish leaves the unit of an attempt that failed, and is not counted on n any
-// more, as a penalty until a point of time, and reports whether it did. Caller
-// holds mu.
+// addPenalty leaves the unit of an attempt that failed, and is not counted on n any
+// more, as a penalty until a point of time. It reports whether it did.
 //
-// It leaves none when, without it, n's score is beyond that of all others
-// already, in every ready set that may choose n: a penalty puts an endpoint behind the
-// busiest one, never further.
+// It leaves none when, without it, n's score is the worst already, alone, in every
+// ready set that may choose n: a penalty puts an endpoint behind the busiest one,
+// never further.
 func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	if l.clock.read() >= until || n.isWorst() {
 		return false
 	}
 	until = (until + Tick - 1).Truncate(Tick)
-	i, found := slices.BinarySearchFunc(n.penalties, until, func(f penalty, t time.Duration) int { return cmp.Compare(f.until, t) })
+	i, found := slices.BinarySearchFunc(n.penalties, until, func(p penalty, t time.Duration) int {
+		return cmp.Compare(p.until, t)
+	})
 	if !found {
 		n.penalties = slices.Insert(n.penalties, i, penalty{until: until})
 	}
 	n.penalties[i].units++
-	n.penalty++
-	n.shift()
+	n.setLoad(load{n.load.inFlight, n.load.penalty + 1})
 	l.penalized[n] = struct{}{}
 	l.startClock()
 	return true
 }
 
-// forgive ends the penalties whose time is over. Caller holds mu.
+// expirePenalties ends the penalties whose time is over.
 func (l *Ledger) expirePenalties() {
 	for n := range l.penalized {
-		over := 0
+		over, left := 0, n.load.penalty
 		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
-			n.penalty -= n.penalties[over].units
+			left -= n.penalties[over].units
 			over++
 		}
 		if over == 0 {
@@ -52,42 +51,6 @@ func (l *Ledger) expirePenalties() {
 		if len(n.penalties) == 0 {
 			delete(l.penalized, n)
 		}
-		n.shift()
+		n.setLoad(load{n.load.inFlight, left})
 	}
-}
-
-// beyond reports whether n has the highest score of all, alone, in every ready set
-// that may choose it. An endpoint that no ready set may choose is not.
-func (n *endpoint) isWorst() bool {
-	for _, p := range n.places {
-		if !p.order.isWorst(p.seat) {
-			return false
-		}
-	}
-	return len(n.places) > 0
-}
-
-// beyond reports whether the member on seat i has a higher score than any other.
-// It costs O(log n) for each class of weights.
-func (o *order) isWorst(i int32) bool {
-	own := &o.buckets[o.seats[i].bucket]
-	score := float64(own.load+1) / o.classes[own.class].weight
-	for c := range o.classes {
-		if o.classes[c].size > 0 && o.highest(int32(c), i) >= score {
-			return false
-		}
-	}
-	return true
-}
-
-// highest returns the highest score in class c, seat but apart; 0 without one.
-func (o *order) highest(c, but int32) float64 {
-	b := o.find(c, none, math.MaxInt64)
-	if o.seats[but].bucket == b && o.buckets[b].size == 1 {
-		b = o.buckets[b].prev
-	}
-	if b == none {
-		return 0
-	}
-	return float64(o.buckets[b].load+1) / o.classes[c].weight
 }

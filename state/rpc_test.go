@@ -5,52 +5,38 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// inTime runs a test of an empty site whose time is virtual.
-func inTime(t *testing.T, test func(s *site)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(newSite(t)) })
-}
-
-// pass lets time go by and what is due then happen.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
 // nobody is the context of an RPC that has none.
 var nobody context.Context
 
-// rpc is an RPC of a site that may have to wait. It ends when the test does, at
-// the latest.
+// rpc is an RPC that may have to wait. It ends when the test does, at the latest.
 type rpc struct {
-	*site
+	*env
 	ctx   context.Context
 	end   context.CancelFunc
 	lease state.Lease
 	on    string // the endpoint that it was given
 }
 
-func (s *site) rpc() *rpc {
-	r := &rpc{site: s}
+func (e *env) rpc() *rpc {
+	r := &rpc{env: e}
 	r.ctx, r.end = context.WithCancel(context.Background())
-	s.Cleanup(r.end)
+	e.Cleanup(r.end)
 	return r
 }
 
-// turn asks for the RPC's turn, in the site's ready set or in others.
-func (r *rpc) turn(views ...*state.ReadySet) state.Outcome {
+// acquire is the RPC's pick, in the environment's ready set or in others.
+func (r *rpc) acquire(sets ...*state.ReadySet) state.Outcome {
 	r.Helper()
-	if len(views) == 0 {
-		views = []*state.ReadySet{r.view}
+	if len(sets) == 0 {
+		sets = []*state.ReadySet{r.readySet}
 	}
-	lease, value, outcome := r.roster.AcquireOrQueue(r.ctx, nil, views...)
+	lease, value, outcome := r.endpointSet.AcquireOrQueue(r.ctx, nil, sets...)
 	require.Equal(r, outcome == state.Chosen, value != nil)
 	if outcome == state.Chosen {
 		r.lease, r.on = lease, value.(string)
@@ -68,43 +54,63 @@ func (r *rpc) finish() {
 	require.True(r, r.lease.Release())
 }
 
+// cancel ends an RPC's context.
+func (r *rpc) cancel() {
+	r.Helper()
+	r.end()
+	synctest.Wait()
+	require.NoError(r, r.ledger.Check())
+}
+
 // queued returns n RPCs that wait, in order of arrival.
-func (s *site) queued(n int) []*rpc {
-	s.Helper()
+func (e *env) queued(n int) []*rpc {
+	e.Helper()
 	rs := make([]*rpc, n)
 	for i := range rs {
-		rs[i] = s.rpc()
-		require.Equal(s, state.Queued, rs[i].turn())
+		rs[i] = e.rpc()
+		require.Equal(e, state.Queued, rs[i].acquire())
 	}
 	return rs
 }
 
-// granted returns which of the RPCs have room now: they take it up.
-func granted(rs []*rpc) []int {
+// served returns which of the RPCs have room now: they take it up.
+func served(rs []*rpc) []int {
 	var got []int
 	for i, r := range rs {
-		if r.on == "" && r.turn() == state.Chosen {
+		if r.on == "" && r.acquire() == state.Chosen {
 			got = append(got, i)
 		}
 	}
 	return got
 }
 
-func (s *site) waiting() int { return int(s.ledger.Snapshot().Waiting) }
+func (e *env) waiting() int { return int(e.ledger.Snapshot().Waiting) }
 
-// guard sets the endpoint set's guards: as many RPCs may wait as like.
-func (s *site) guard(g state.Guards) {
-	if g.MaxQueued == 0 {
-		g.MaxQueued = 1 << 20
-	}
-	s.roster.SetGuards(g)
+// busyEnv has endpoints with caps of 1, all of them busy.
+func busyEnv(t *testing.T, addrs ...string) *env {
+	e := newEnv(t)
+	e.guard(state.Guards{})
+	e.capped(1, addrs...)
+	e.openMany(len(addrs))
+	return e
 }
 
-// capped lists endpoints and makes them ready, each with a cap.
-func (s *site) capped(limit uint32, addrs ...string) {
-	s.list(addrs...)
-	for _, a := range addrs {
-		s.members[a].SetMaxInFlight(limit)
-		s.set(a, 1)
+// retry is a later attempt of an RPC that may not wait. It returns where it goes.
+func (e *env) retry(tried *state.Tried) string {
+	e.Helper()
+	lease, value, outcome := e.endpointSet.AcquireOrQueue(nobody, tried, e.readySet)
+	require.Equal(e, state.Chosen, outcome)
+	addr := value.(string)
+	e.leases[addr] = append(e.leases[addr], lease)
+	require.NoError(e, e.ledger.Check())
+	return addr
+}
+
+// triedOf returns an RPC's attempt that some live leases are of.
+func triedOf(leases ...state.Lease) *state.Tried {
+	tried := new(state.Tried)
+	for _, l := range leases {
+		tried.Add(l)
 	}
+	return tried
 }

@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -25,8 +26,9 @@ func script(seed uint64, steps int) []byte {
 func TestRandomScriptsAgreeWithTheModel(t *testing.T) {
 	for range 4 {
 		seed := rand.Uint64()
-		synctest.Test(t, func(t *testing.T) {
-			require.NoError(t, statetest.Run(script(seed, 5000)), "seed %d", seed)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { require.NoError(t, statetest.Run(script(seed, 4000))) })
 		})
 	}
 }

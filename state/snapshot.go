@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // Snapshot is a ledger at one moment, for people, tests and tools.
@@ -16,7 +18,7 @@ type Snapshot struct {
 	EndpointSets []EndpointSetSnapshot `json:"endpointSets"` // by name
 }
 
-// NodeSnapshot is one endpoint of a ledger.
+// EndpointSnapshot is one endpoint of a ledger.
 type EndpointSnapshot struct {
 	ID            string           `json:"id,omitempty"`
 	Addresses     []string         `json:"addresses"` // sorted
@@ -41,7 +43,7 @@ type MemberSnapshot struct {
 	SlowStartFactor float64 `json:"slowStartFactor"`    // of its weight: below 1 while it starts slowly
 }
 
-// RosterSnapshot is one balancer's part in a ledger.
+// EndpointSetSnapshot is one balancer's part in a ledger.
 type EndpointSetSnapshot struct {
 	Name    string `json:"name"`
 	Waiting int64  `json:"waiting"` // RPCs that wait for room
@@ -61,7 +63,7 @@ func (l *Ledger) Snapshot() Snapshot {
 	return s
 }
 
-// collect does what needs the ledger's mutex.
+// collect does what needs the ledger's mutex, and takes it.
 func (l *Ledger) collect() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,9 +71,9 @@ func (l *Ledger) collect() Snapshot {
 		ResourceKey: l.key, InFlight: l.leases, Waiting: int64(l.waiting),
 		Endpoints: make([]EndpointSnapshot, 0, len(l.endpoints)), EndpointSets: make([]EndpointSetSnapshot, 0, len(l.sets)),
 	}
-	oldest := l.oldest()
+	now := l.clock.read()
 	for n := range l.endpoints {
-		s.Endpoints = append(s.Endpoints, n.snapshot(oldest[n]))
+		s.Endpoints = append(s.Endpoints, n.snapshot(now))
 	}
 	for r := range l.sets {
 		s.EndpointSets = append(s.EndpointSets, r.snapshot())
@@ -79,27 +81,17 @@ func (l *Ledger) collect() Snapshot {
 	return s
 }
 
-// oldest returns the age of each endpoint's oldest lease.
-func (l *Ledger) oldest() map[*endpoint]time.Duration {
-	ages := map[*endpoint]time.Duration{}
-	now := l.clock.read()
-	for _, s := range l.leaseEntries {
-		if s.endpoint != nil {
-			ages[s.endpoint] = max(ages[s.endpoint], now-s.start)
-		}
-	}
-	return ages
-}
-
-func (n *endpoint) snapshot(oldest time.Duration) EndpointSnapshot {
+func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
 	s := EndpointSnapshot{
-		ID:            n.id,
-		Addresses:     slices.Clone(n.addrs),
-		InFlight:      n.inFlight,
-		Picks:         n.picks,
-		Penalty:       n.penalty,
-		OldestSeconds: oldest.Seconds(),
-		Members:       make([]MemberSnapshot, 0, len(n.members)),
+		ID:        n.id,
+		Addresses: slices.Clone(n.addrs),
+		InFlight:  n.load.inFlight,
+		Picks:     n.picks,
+		Penalty:   n.load.penalty,
+		Members:   make([]MemberSnapshot, 0, len(n.members)),
+	}
+	if oldest := n.leases.oldest; oldest != nil {
+		s.OldestSeconds = (now - oldest.start).Seconds()
 	}
 	for _, m := range n.members {
 		s.Members = append(s.Members, m.snapshot())
@@ -112,7 +104,7 @@ func (n *endpoint) snapshot(oldest time.Duration) EndpointSnapshot {
 }
 
 func (m *Member) snapshot() MemberSnapshot {
-	s := MemberSnapshot{EndpointSet: m.set.name, SlowStartFactor: m.slowStartFactor}
+	s := MemberSnapshot{EndpointSet: m.set.name, SlowStartFactor: m.slowStart.factor}
 	if m.limit != noLimit {
 		s.MaxInFlight = m.limit
 	}
@@ -121,14 +113,14 @@ func (m *Member) snapshot() MemberSnapshot {
 	}
 	s.Ready, s.Priority, s.Weight = true, m.readySet.priority, m.weight
 	s.Draining, s.Full = m.weight == 0, m.full
-	if m.seat != none {
-		s.Score = float64(m.endpoint.load+1) / m.readySet.order.classWeight(m.seat)
+	if m.handle != order.None {
+		s.Score = float64(m.endpoint.load.sum()+1) / m.readySet.order.ClassWeight(m.handle)
 	}
 	return s
 }
 
 func (r *EndpointSet) snapshot() EndpointSetSnapshot {
-	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.line.Len()), Counters: r.counters()}
+	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.line.Len()), Counters: r.countersLocked()}
 }
 
 // Snapshots returns the snapshots of all ledgers in use, by resource key.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// NodeState is the best that an endpoint set says of an endpoint.
+// EndpointState is the best that an endpoint set says of an endpoint.
 type EndpointState string
 
 // The states of an endpoint.
@@ -16,7 +16,7 @@ const (
 	EndpointDeparted EndpointState = "departed"  // no endpoint set lists it, RPCs are in flight
 )
 
-// NodeStates are all states.
+// EndpointStates are all states.
 var EndpointStates = []EndpointState{EndpointReady, EndpointDraining, EndpointNotReady, EndpointDeparted}
 
 // state returns the endpoint's state.
@@ -41,8 +41,8 @@ func (n EndpointSnapshot) Address() string {
 	return n.Addresses[0]
 }
 
-// Taking returns the endpoint's first member of the highest priority by which it may
-// be chosen, and whether there is one.
+// Eligible returns the endpoint's first member of the highest priority by which it
+// may be chosen, and whether there is one.
 func (n EndpointSnapshot) Eligible() (MemberSnapshot, bool) {
 	best := MemberSnapshot{Priority: math.MaxUint32}
 	found := false
@@ -57,11 +57,11 @@ func (n EndpointSnapshot) Eligible() (MemberSnapshot, bool) {
 // imbalance returns the most minus the fewest in flight on the endpoints of the
 // highest priority level that has ready ones, each over its weight relative to
 // the mean of theirs. With equal weights that is a difference of counts.
-func imbalance(nodes []EndpointSnapshot) float64 {
+func imbalance(endpoints []EndpointSnapshot) float64 {
 	level := uint32(math.MaxUint32)
 	var counts, weights []float64
 	sum := 0.0
-	for _, n := range nodes {
+	for _, n := range endpoints {
 		m, ok := n.Eligible()
 		if !ok || m.Priority > level {
 			continue

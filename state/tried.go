@@ -13,7 +13,7 @@ type Tried struct {
 	endpoints []weak.Pointer[endpoint]
 }
 
-// Add notes the endpoint of a lease; one that was given back is passed over.
+// Add notes the endpoint of a lease. One that was given back is passed over.
 func (t *Tried) Add(le Lease) {
 	if p := le.endpoint(); p != (weak.Pointer[endpoint]{}) {
 		t.mu.Lock()
@@ -33,6 +33,7 @@ func (t *Tried) Remove(le Lease) {
 	}
 }
 
+// endpoint takes the ledger's mutex.
 func (le Lease) endpoint() weak.Pointer[endpoint] {
 	s := le.entry
 	if s == nil {
@@ -46,11 +47,6 @@ func (le Lease) endpoint() weak.Pointer[endpoint] {
 	return weak.Make(s.endpoint)
 }
 
-// Empty reports whether no endpoint is noted.
-func (t *Tried) Empty() bool {
-	return len(t.list()) == 0
-}
-
 // Reset forgets the endpoints.
 func (t *Tried) Reset() {
 	t.mu.Lock()
@@ -58,6 +54,7 @@ func (t *Tried) Reset() {
 	t.endpoints = nil
 }
 
+// list takes t's mutex.
 func (t *Tried) list() []*endpoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,47 +65,4 @@ func (t *Tried) list() []*endpoint {
 		}
 	}
 	return ns
-}
-
-// AcquireElsewhere is Acquire among the members whose endpoints were not tried; it
-// returns false when there is none. It costs O(log n) for each endpoint tried.
-func (v *ReadySet) AcquireElsewhere(t *Tried) (Lease, any, bool) {
-	tried := t.list()
-	v.ledger.mu.Lock()
-	defer v.ledger.mu.Unlock()
-	return v.elsewhere(tried)
-}
-
-func (v *ReadySet) elsewhere(tried []*endpoint) (Lease, any, bool) {
-	type aside struct {
-		entry
-		weight float64
-	}
-	var set []aside
-	for _, n := range tried {
-		if n.ledger != v.ledger {
-			continue // the ready set has moved since
-		}
-		if m := n.memberOf(v.set); m != nil && m.readySet == v && m.seat != none {
-			set = append(set, aside{v.order.seats[m.seat].entry, v.order.classWeight(m.seat)})
-			v.order.remove(m)
-		}
-	}
-	var lease Lease
-	var value any
-	e := v.order.first()
-	if e != nil {
-		if len(v.waits.members) > 0 {
-			if m := v.overdue(); m != nil && m.seat != none {
-				e = &v.order.seats[m.seat].entry
-			}
-		}
-		value = e.value
-		v.picks++
-		lease = v.ledger.lend(e.endpoint, v.set)
-	}
-	for _, a := range set {
-		v.order.replace(a.member, a.weight, a.value)
-	}
-	return lease, value, e != nil
 }

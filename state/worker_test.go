@@ -11,23 +11,23 @@ import (
 // worker is one of many goroutines that use a ledger at once: it changes what
 // it has listed itself, and acquires wherever it likes.
 type worker struct {
-	views  []*state.ReadySet // of all workers
-	roster *state.EndpointSet
-	view   *state.ReadySet
-	listed map[string]*state.Member
-	live   []state.Lease
-	ctxs   []context.Context // of RPCs
-	ends   []context.CancelFunc
-	spent  []state.Lease
-	twice  int // a release that should have been refused
-	lost   int // a live lease that was
+	sets        []*state.ReadySet // of all workers
+	endpointSet *state.EndpointSet
+	readySet    *state.ReadySet
+	listed      map[string]*state.Member
+	live        []state.Lease
+	ctxs        []context.Context // of RPCs
+	ends        []context.CancelFunc
+	spent       []state.Lease
+	twice       int // a release that should have been refused
+	lost        int // a live lease that was
 }
 
 func (w *worker) run(steps int) {
 	for range steps {
 		switch rand.IntN(16) {
 		case 0, 1, 2, 3:
-			if lease, _, ok := w.views[rand.IntN(len(w.views))].Acquire(); ok {
+			if lease, _, ok := w.sets[rand.IntN(len(w.sets))].Acquire(); ok {
 				w.live = append(w.live, lease)
 			}
 		case 4, 5, 6:
@@ -40,16 +40,16 @@ func (w *worker) run(steps int) {
 			w.relist()
 		case 9, 10:
 			for a, m := range w.listed {
-				w.view.Set(m, rand.Uint32N(4), a)
+				w.readySet.Set(m, rand.Uint32N(4), a)
 				break
 			}
 		case 11:
 			for _, m := range w.listed {
-				w.view.Remove(m)
+				w.readySet.Remove(m)
 				break
 			}
 		case 12, 13:
-			w.turn()
+			w.acquireOrQueue()
 		case 14:
 			for _, m := range w.listed {
 				m.SetMaxInFlight(rand.Uint32N(4))
@@ -84,14 +84,14 @@ func (w *worker) release() {
 	w.spent = append(w.spent, lease)
 }
 
-// turn is that of an RPC that has a ticket, or may get one.
-func (w *worker) turn() {
+// acquireOrQueue is that of an RPC that waits, or may get one.
+func (w *worker) acquireOrQueue() {
 	if len(w.ctxs) == 0 || rand.IntN(3) == 0 {
 		ctx, end := context.WithCancel(context.Background())
 		w.ctxs, w.ends = append(w.ctxs, ctx), append(w.ends, end)
 	}
 	i := rand.IntN(len(w.ctxs))
-	lease, _, outcome := w.roster.AcquireOrQueue(w.ctxs[i], nil, w.view)
+	lease, _, outcome := w.endpointSet.AcquireOrQueue(w.ctxs[i], nil, w.readySet)
 	if outcome == state.Chosen {
 		w.live = append(w.live, lease)
 	}
@@ -104,14 +104,14 @@ func (w *worker) turn() {
 func (w *worker) guard() {
 	switch rand.IntN(3) {
 	case 0:
-		w.roster.SetGuards(state.Guards{
+		w.endpointSet.SetGuards(state.Guards{
 			FailurePenalty: time.Duration(rand.IntN(3)) * 5 * time.Millisecond,
 			SlowStart:      state.SlowStart{Window: time.Duration(rand.IntN(3)) * time.Second, MinWeightPercent: 10, Aggression: 1},
 			MaxQueued:      rand.IntN(4) * 10,
 			Wake:           make(chan struct{}, 1),
 		})
 	case 1:
-		w.roster.SetQueueSets(w.view)
+		w.endpointSet.SetQueueSets(w.readySet)
 	default:
 		for _, m := range w.listed {
 			m.StartSlowly()
@@ -132,7 +132,7 @@ func (w *worker) relist() {
 		delete(w.listed, old)
 		break
 	}
-	m := w.roster.Update(leave, []state.Identity{{Addrs: []string{a}}})[0]
+	m := w.endpointSet.Update(leave, []state.Identity{{Addrs: []string{a}}})[0]
 	w.listed[a] = m
-	w.view.Set(m, 1+rand.Uint32N(3), a)
+	w.readySet.Set(m, 1+rand.Uint32N(3), a)
 }

@@ -145,9 +145,9 @@ func (q query) render(all []state.Snapshot) ([]byte, error) {
 		js.SetIndent("", "  ")
 		err = js.Encode(document{thisProcess, q.filter(all)})
 	case "html":
-		err = page.Execute(&buf, q.view(all))
+		err = page.Execute(&buf, q.overview(all))
 	default:
-		writeText(&buf, q.view(all))
+		writeText(&buf, q.overview(all))
 	}
 	return buf.Bytes(), err
 }

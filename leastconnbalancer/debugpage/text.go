@@ -10,7 +10,7 @@ import (
 )
 
 // writeText writes the plain form. It never fails: it is written to memory.
-func writeText(w io.Writer, v view) {
+func writeText(w io.Writer, v overview) {
 	fmt.Fprintf(w, "least_conn in this process (%s, pid %d)\n", v.Process.Name, v.Process.PID)
 	if len(v.Services) == 0 {
 		fmt.Fprintln(w, "\nno service in use")
@@ -26,17 +26,17 @@ func writeText(w io.Writer, v view) {
 		}
 		fmt.Fprintf(w, "\n%s: %d in flight, %d waiting, spread %s; endpoints: %s\n\n",
 			name, s.InFlight, s.Waiting, s.Spread, cmp.Or(strings.Join(states, ", "), "none"))
-		writeRows(w, s)
-		writeRosters(w, s)
+		writeEndpoints(w, s)
+		writeChannels(w, s)
 	}
 }
 
-func writeRows(w io.Writer, s service) {
+func writeEndpoints(w io.Writer, s service) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "endpoint\tstate\tin flight\tpenalty\tweight\tcap\tramp\tpriority\toldest\tpicks\t")
 	for _, r := range s.Rows {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", plain(r.Name), r.State, r.InFlight, r.Penalty,
-			dash(r.Weight), dash(r.Cap), dash(r.Ramping), dash(r.Priority), dash(r.Oldest), r.Picks)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", printable(r.Name), r.State, r.InFlight, r.Penalty,
+			dash(r.Weight), dash(r.Cap), dash(r.SlowStart), dash(r.Priority), dash(r.Oldest), r.Picks)
 	}
 	t.Flush()
 	if s.More > 0 {
@@ -44,17 +44,17 @@ func writeRows(w io.Writer, s service) {
 	}
 }
 
-func writeRosters(w io.Writer, s service) {
+func writeChannels(w io.Writer, s service) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\nchannel\tpicks\twaiting\thad to wait\tretried elsewhere\tpenalties\tdouble releases\t")
 	for _, r := range s.EndpointSets {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", dash(plain(r.Name)), r.Picks, r.Waiting, r.Queued, r.RetriesToOtherEndpoint, r.Penalties, r.DoubleReleases)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", dash(printable(r.Name)), r.Picks, r.Waiting, r.Queued, r.RetriesToOtherEndpoint, r.Penalties, r.DoubleReleases)
 	}
 	t.Flush()
 }
 
-// plain keeps control characters of names from the terminal.
-func plain(s string) string {
+// printable keeps control characters of names from the terminal.
+func printable(s string) string {
 	if q := strconv.Quote(s); q != `"`+s+`"` {
 		return q
 	}

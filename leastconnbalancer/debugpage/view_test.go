@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leastconn/grpc-leastconn/resolver"
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
@@ -82,7 +83,7 @@ func TestPageShowsEveryState(t *testing.T) {
 		{` title="10.0.0.1:1, [::1]:1">pod-new`, "slow start, 25 %", `class="load" width="0"`, `<line class="fair" x1="500"`},
 		{">departs", `badge">departed`, `class="load" width="1000"`},
 		{">draining", `badge">draining`, `class="load" width="750"`},
-		{">failed", "penalty 1", `class="load" width="0"`, `class="fine" x="0" width="500"`, `x1="500"`},
+		{">failed", "penalty 1", `class="load" width="0"`, `class="penalty" x="0" width="500"`, `x1="500"`},
 		{">full", `badge full">full`, `class="load" width="1000"`, `x1="500"`},
 		{">not-ready", `badge">not ready`, `class="load" width="0"`},
 		{">ready", `class="load" width="750"`, `x1="500"`},
@@ -202,6 +203,15 @@ func TestSpreadIsShort(t *testing.T) {
 		require.Contains(t, s.get("?key="+t.Name()), "spread "+want+";")
 		require.Contains(t, s.get("?format=html&key="+t.Name()), "<dd>"+want+"</dd>")
 	}
+}
+
+// The largest weight does not fit an int of 32 bits.
+func TestLargestWeight(t *testing.T) {
+	s := newSite(t)
+	sv := serve(t, t.Name(), "", at("a")...)
+	sv.view.Set(sv.members[0], resolver.MaxWeight, nil)
+	require.Contains(t, s.get("?key="+t.Name()), " 2147483648 ")
+	require.Contains(t, s.get("?format=html&key="+t.Name()), ">2147483648<")
 }
 
 // Private ledgers and nodes without an address have names to show, too.

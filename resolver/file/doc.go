@@ -13,7 +13,8 @@
 //
 // # The file
 //
-// One YAML document, of which JSON is a kind, in UTF-8, of at most 16 MiB:
+// One YAML document, of which JSON is a kind, in UTF-8, of at most 4 MiB and
+// 100,000 nodes:
 //
 //	resourceKey: orders           # whose load is shared; default: the file's path as an absolute target
 //	authority: orders.example     # whom certificates must name; default: see below
@@ -23,6 +24,8 @@
 //	  - address: 10.0.0.1:50051
 //	  - addresses: ["10.0.0.2:50051", "[2001:db8::2]:50051"]
 //	    weight: 3                 # 0 to 2147483648, default 1; 0 drains: no new RPCs, streams live on
+//	    drain: true               # as weight 0, whatever the weight; default: false
+//	    maxInFlight: 100          # 0 to 2147483647, 0: no cap; default: the policy's
 //	    priority: 1               # 0 to 4294967295, default 0, which is the highest
 //	    id: pod-7                 # default: the addresses are the identity
 //	    serverName: b.example     # default: authority

@@ -18,7 +18,7 @@ import (
 var logger = grpclog.Component("nodes-resolver")
 
 // maxSize is the size of the largest file, in bytes.
-const maxSize = 16 << 20
+const maxSize = 4 << 20
 
 // read returns the contents of the file. Only a regular one is opened: another
 // may block whoever opens it.
@@ -58,8 +58,8 @@ func sourceOf(path string, opts resolver.BuildOptions) source {
 	return s
 }
 
-// wrong returns err with the file and, where there is one, the line.
-func (s source) wrong(err error) error {
+// locate returns err with the file and, where there is one, the line.
+func (s source) locate(err error) error {
 	var op *fs.PathError
 	switch line := lineOf(err); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -82,7 +82,7 @@ func (s source) state(l *list, parse func(string) *serviceconfig.ParseResult) re
 	if l.serviceConfig != "" && !s.noServiceConfig {
 		state.ServiceConfig = parse(l.serviceConfig)
 		if err := state.ServiceConfig.Err; err != nil {
-			err = s.wrong(&lineError{line: l.configLine, text: "serviceConfig: " + err.Error()})
+			err = s.locate(&lineError{line: l.configLine, text: "serviceConfig: " + err.Error()})
 			state.ServiceConfig = &serviceconfig.ParseResult{Err: err}
 		}
 	}
@@ -101,6 +101,9 @@ func (s source) endpoint(l *list, n node) resolver.Endpoint {
 		ep.Addresses[i] = resolver.Address{Addr: addr, ServerName: s.serverName(l, n, addr)}
 	}
 	ep = lcresolver.SetPriority(lcresolver.SetWeight(ep, n.weight), n.priority)
+	if n.maxInFlight != nil {
+		ep = lcresolver.SetMaxInFlight(ep, *n.maxInFlight)
+	}
 	if n.id != "" {
 		ep = lcresolver.SetID(ep, n.id)
 	}

@@ -5,23 +5,17 @@ import (
 	"slices"
 )
 
-// Best returns the addresses that a ready set may choose when those of except were
-// tried, sorted.
-func (m *Model) Best(id, view int, except ...string) []string {
-	return sorted(m.rosters[id].best(view, except))
-}
-
 // best returns the members that are due, or those with the lowest score.
-func (r *roster) best(view int, except []string) []*member {
-	tried := func(mb *member) bool { return slices.Contains(except, mb.node.addr) }
-	due := r.due(view)
+func (r *endpointSet) best(readySet int, except []string) []*member {
+	tried := func(mb *member) bool { return slices.Contains(except, mb.endpoint.addr) }
+	due := r.due(readySet)
 	free := slices.DeleteFunc(slices.Clone(due), tried)
 	if len(due) > 0 && len(free) == len(due) {
 		return free
 	}
 	low := math.Inf(1)
 	var best []*member
-	for _, mb := range slices.DeleteFunc(r.seated(view), tried) {
+	for _, mb := range slices.DeleteFunc(r.selectable(readySet), tried) {
 		if mb.score() < low {
 			low, best = mb.score(), nil
 		}
@@ -33,13 +27,13 @@ func (r *roster) best(view int, except []string) []*member {
 }
 
 // due returns the members that the ready set's next pick is due to: of those that
-// ramp and are empty, the ones whose turn came first, one in n ÷ share picks.
-func (r *roster) due(view int) []*member {
-	takers := len(r.those(func(mb *member) bool { return mb.view == view && mb.takes() }))
-	first := r.views[view].picks + 1
+// start slowly and are empty, the ones that were due first, one in n ÷ factor picks.
+func (r *endpointSet) due(readySet int) []*member {
+	eligible := len(r.those(func(mb *member) bool { return mb.readySet == readySet && mb.eligible() }))
+	first := r.readySets[readySet].picks + 1
 	var due []*member
-	for _, mb := range r.those(func(mb *member) bool { return mb.view == view && mb.waits }) {
-		at := mb.last + int(math.Ceil(float64(takers)/mb.share))
+	for _, mb := range r.those(func(mb *member) bool { return mb.readySet == readySet && mb.minShare }) {
+		at := mb.last + int(math.Ceil(float64(eligible)/mb.factor))
 		if at < first {
 			first, due = at, nil
 		}
@@ -52,12 +46,12 @@ func (r *roster) due(view int) []*member {
 
 // bestIn returns what may be chosen in the first ready set that has room, and which
 // that is. Where the first has nobody at a cap, it alone counts.
-func (r *roster) bestIn(views []int) (best []*member, view int, full bool) {
-	for _, v := range views {
+func (r *endpointSet) bestIn(readySets []int) (best []*member, readySet int, full bool) {
+	for _, v := range readySets {
 		if best := r.best(v, nil); len(best) > 0 {
 			return best, v, false
 		}
-		full = full || len(r.those(func(mb *member) bool { return mb.view == v && mb.full() })) > 0
+		full = full || len(r.those(func(mb *member) bool { return mb.readySet == v && mb.full() })) > 0
 		if !full {
 			break
 		}
@@ -65,23 +59,23 @@ func (r *roster) bestIn(views []int) (best []*member, view int, full bool) {
 	return nil, none, full
 }
 
-// Choose counts a choice of a ready set that avoided some addresses; "" is none.
-func (m *Model) Choose(id, view int, addr string, except ...string) {
-	r := m.rosters[id]
-	var aside []*member // they take their seats anew
+// Choose counts the choice of a ready set that avoided some addresses. "" is none.
+func (m *model) Choose(id, readySet int, addr string, except ...string) {
+	r := m.sets[id]
+	var aside []*member // they go behind their equals
 	for _, a := range except {
-		if mb := r.members[a]; mb != nil && mb.view == view && mb.seated {
-			mb.seated = false
+		if mb := r.members[a]; mb != nil && mb.readySet == readySet && mb.selectable {
+			mb.selectable = false
 			aside = append(aside, mb)
 		}
 	}
 	if addr != "" {
-		r.views[view].picks++
-		m.nodes[addr].picks++
-		m.count(m.nodes[addr], 1)
+		r.readySets[readySet].picks++
+		m.endpoints[addr].picks++
+		m.count(m.endpoints[addr], 1)
 	}
 	for _, mb := range aside {
-		mb.seated = true
-		mb.sit(mb.taken)
+		mb.selectable = true
+		mb.classify(mb.classWeight)
 	}
 }

@@ -10,20 +10,20 @@ import (
 )
 
 // Compare returns how a ledger's snapshot differs from the model.
-func (m *Model) Compare(s state.Snapshot) error {
+func (m *model) Compare(s state.Snapshot) error {
 	errs := []error{m.err}
 	m.unsure = false
 	sum, waiting := 0, 0
 	for _, n := range s.Endpoints {
-		errs = append(errs, m.compareNode(n))
+		errs = append(errs, m.compareEndpoint(n))
 		sum += int(n.InFlight)
 	}
 	for _, rs := range s.EndpointSets {
-		errs = append(errs, m.compareRoster(rs))
+		errs = append(errs, m.compareSet(rs))
 		waiting += int(rs.Waiting)
 	}
-	if len(s.Endpoints) != len(m.nodes) || len(s.EndpointSets) != len(m.rosters) {
-		errs = append(errs, fmt.Errorf("%d nodes and %d rosters, want %d and %d", len(s.Endpoints), len(s.EndpointSets), len(m.nodes), len(m.rosters)))
+	if len(s.Endpoints) != len(m.endpoints) || len(s.EndpointSets) != len(m.sets) {
+		errs = append(errs, fmt.Errorf("%d endpoints and %d endpoint sets, want %d and %d", len(s.Endpoints), len(s.EndpointSets), len(m.endpoints), len(m.sets)))
 	}
 	if int(s.InFlight) != sum || int(s.Waiting) != waiting {
 		errs = append(errs, fmt.Errorf("%d in flight and %d waiting, want %d and %d", s.InFlight, s.Waiting, sum, waiting))
@@ -37,22 +37,22 @@ type known struct {
 	inFlight, penalty, members, picks int
 }
 
-func (m *Model) compareNode(s state.EndpointSnapshot) error {
-	n := m.nodes[s.Addresses[0]]
+func (m *model) compareEndpoint(s state.EndpointSnapshot) error {
+	n := m.endpoints[s.Addresses[0]]
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
 	}
 	got := known{s.State, int(s.InFlight), int(s.Penalty), len(s.Members), int(s.Picks)}
-	if want := (known{n.state(), n.inFlight, len(n.fines), len(n.members), n.picks}); got != want {
+	if want := (known{n.state(), n.inFlight, len(n.penalties), len(n.members), n.picks}); got != want {
 		return fmt.Errorf("%s is %+v, want %+v", n.addr, got, want)
 	}
 	for _, ms := range s.Members {
 		for _, mb := range n.members {
-			if fmt.Sprint(mb.roster.id) != ms.EndpointSet {
+			if fmt.Sprint(mb.set.id) != ms.EndpointSet {
 				continue
 			}
 			if err := mb.compare(ms); err != nil {
-				return fmt.Errorf("%s in roster %s: %w", n.addr, ms.EndpointSet, err)
+				return fmt.Errorf("%s in endpoint set %s: %w", n.addr, ms.EndpointSet, err)
 			}
 		}
 	}
@@ -60,14 +60,14 @@ func (m *Model) compareNode(s state.EndpointSnapshot) error {
 }
 
 // state returns the best that an endpoint set says of n.
-func (n *node) state() state.EndpointState {
+func (n *endpoint) state() state.EndpointState {
 	best := state.EndpointDeparted
 	for _, mb := range n.members {
 		is := state.EndpointNotReady
 		switch {
-		case mb.takes():
+		case mb.eligible():
 			is = state.EndpointReady
-		case mb.view != none:
+		case mb.readySet != none:
 			is = state.EndpointDraining
 		}
 		if slices.Index(state.EndpointStates, is) < slices.Index(state.EndpointStates, best) {
@@ -79,16 +79,16 @@ func (n *node) state() state.EndpointState {
 
 func (mb *member) compare(s state.MemberSnapshot) error {
 	want := state.MemberSnapshot{
-		EndpointSet: s.EndpointSet, Ready: mb.view != none, MaxInFlight: int64(mb.limit), Full: mb.full(),
+		EndpointSet: s.EndpointSet, Ready: mb.readySet != none, MaxInFlight: int64(mb.limit), Full: mb.full(),
 		Score: s.Score, SlowStartFactor: s.SlowStartFactor,
 	}
 	if want.Ready {
-		want.Priority, want.Weight, want.Draining = uint32(mb.view), mb.weight, mb.weight == 0
+		want.Priority, want.Weight, want.Draining = uint32(mb.readySet), mb.weight, mb.weight == 0
 	}
-	if s != want || s.SlowStartFactor != mb.share || mb.seated != (s.Score > 0) {
-		return fmt.Errorf("it is %+v, want %+v with share %v, seated: %t", s, want, mb.share, mb.seated)
+	if s != want || s.SlowStartFactor != mb.factor || mb.selectable != (s.Score > 0) {
+		return fmt.Errorf("it is %+v, want %+v with factor %v, selectable: %t", s, want, mb.factor, mb.selectable)
 	}
-	if !mb.seated || s.Score == mb.score() || mb.either && mb.adopt(s.Score) {
+	if !mb.selectable || s.Score == mb.score() || mb.either && mb.adopt(s.Score) {
 		return nil
 	}
 	return fmt.Errorf("its score is %v, want %v", s.Score, mb.score())
@@ -97,9 +97,9 @@ func (mb *member) compare(s state.MemberSnapshot) error {
 // adopt takes up which of the weights that are near mb's was there first: it
 // gives the score that mb has.
 func (mb *member) adopt(score float64) bool {
-	for _, o := range mb.roster.seated(mb.view) {
-		for _, w := range []float64{o.taken, o.before, o.effective()} {
-			mb.taken = w
+	for _, o := range mb.set.selectable(mb.readySet) {
+		for _, w := range []float64{o.classWeight, o.before, o.effective()} {
+			mb.classWeight = w
 			if mb.score() == score && math.Abs(mb.effective()-w) <= w/(1<<16) {
 				mb.either = false
 				return true
@@ -109,20 +109,20 @@ func (mb *member) adopt(score float64) bool {
 	return false
 }
 
-func (m *Model) compareRoster(s state.EndpointSetSnapshot) error {
-	for _, r := range m.rosters {
+func (m *model) compareSet(s state.EndpointSetSnapshot) error {
+	for _, r := range m.sets {
 		if fmt.Sprint(r.id) != s.Name {
 			continue
 		}
 		picks := 0
-		for _, v := range r.views {
+		for _, v := range r.readySets {
 			picks += v.picks
 		}
 		got := [...]int{int(s.Waiting), int(s.Picks), int(s.Queued), int(s.RetriesToOtherEndpoint), int(s.Penalties)}
-		if want := [...]int{len(r.line), picks, r.queued, r.elsewhere, r.penalties}; got != want {
-			return fmt.Errorf("roster %s: waiting, picks, queued, elsewhere, penalties are %v, want %v", s.Name, got, want)
+		if want := [...]int{len(r.waiting), picks, r.queued, r.retries, r.penalties}; got != want {
+			return fmt.Errorf("endpoint set %s: waiting, picks, queued, elsewhere, penalties are %v, want %v", s.Name, got, want)
 		}
 		return nil
 	}
-	return fmt.Errorf("roster %s is not known", s.Name)
+	return fmt.Errorf("endpoint set %s is not known", s.Name)
 }

@@ -34,21 +34,21 @@ var (
 	queues = []int{0, 1, 3, 100}
 )
 
-func (s *Script) guard(id int) error {
+func (s *script) guard(id int) error {
 	s.guarded(id, state.Guards{FailurePenalty: of(s, penalties), SlowStart: of(s, starts), MaxQueued: of(s, queues)})
 	return nil
 }
 
-func (s *Script) guarded(id int, g state.Guards) {
-	r := s.rosters[id]
+func (s *script) guarded(id int, g state.Guards) {
+	r := s.sets[id]
 	g.Wake = r.wake
 	r.penalty = g.FailurePenalty
-	r.roster.SetGuards(g)
+	r.endpointSet.SetGuards(g)
 	s.model.Guard(id, g)
 }
 
 // add lists some new addresses and makes them ready.
-func (s *Script) add(id int) error {
+func (s *script) add(id int) error {
 	for _, addr := range s.join(id, 1+s.next(4)) {
 		s.set(id, addr, s.next(levels), of(s, weights))
 	}
@@ -56,13 +56,13 @@ func (s *Script) add(id int) error {
 }
 
 // list lists an address that is not ready.
-func (s *Script) list(id int) error {
+func (s *script) list(id int) error {
 	s.join(id, 1)
 	return nil
 }
 
-func (s *Script) join(id, k int) []string {
-	r := s.rosters[id]
+func (s *script) join(id, k int) []string {
+	r := s.sets[id]
 	var eps []state.Identity
 	var addrs []string
 	for range k {
@@ -72,7 +72,7 @@ func (s *Script) join(id, k int) []string {
 			eps = append(eps, state.Identity{Addrs: []string{addr}})
 		}
 	}
-	for i, m := range r.roster.Update(nil, eps) {
+	for i, m := range r.endpointSet.Update(nil, eps) {
 		r.members[addrs[i]] = &scriptMember{Member: m, weight: 1}
 		s.model.Add(id, addrs[i])
 	}
@@ -83,10 +83,10 @@ func (s *Script) join(id, k int) []string {
 	return addrs
 }
 
-func (s *Script) remove(id int) error {
-	r := s.rosters[id]
+func (s *script) remove(id int) error {
+	r := s.sets[id]
 	k := 1 + s.next(3)
-	if len(s.model.rosters[id].granted) > 0 {
+	if len(s.model.sets[id].granted) > 0 {
 		k = 1 // what is revoked may go to one that leaves next
 	}
 	var leave []*state.Member
@@ -98,46 +98,46 @@ func (s *Script) remove(id int) error {
 			delete(r.members, addr)
 		}
 	}
-	r.roster.Update(leave, nil)
+	r.endpointSet.Update(leave, nil)
 	for _, addr := range addrs {
 		s.model.Drop(id, addr)
 	}
 	return nil
 }
 
-func (s *Script) set(id int, addr string, view int, weight uint32) {
-	r := s.rosters[id]
+func (s *script) set(id int, addr string, readySet int, weight uint32) {
+	r := s.sets[id]
 	m := r.members[addr]
-	m.view, m.weight, m.value = view, weight, &scriptValue{addr}
-	r.views[view].Set(m.Member, weight, m.value)
-	s.model.Set(id, view, addr, weight)
+	m.readySet, m.weight, m.value = readySet, weight, &scriptValue{addr}
+	r.readySets[readySet].Set(m.Member, weight, m.value)
+	s.model.Set(id, readySet, addr, weight)
 }
 
 // change makes an address ready, maybe in the other ready set, maybe with another
 // weight.
-func (s *Script) change(id int) error {
+func (s *script) change(id int) error {
 	if addr := s.listed(id); addr != "" {
-		m := s.rosters[id].members[addr]
-		view, weight := s.next(levels), of(s, weights)
+		m := s.sets[id].members[addr]
+		readySet, weight := s.next(levels), of(s, weights)
 		if s.next(4) == 0 {
-			view, weight = m.view, m.weight // with another value alone
+			readySet, weight = m.readySet, m.weight // with another value alone
 		}
-		s.set(id, addr, view, weight)
+		s.set(id, addr, readySet, weight)
 	}
 	return nil
 }
 
-func (s *Script) flap(id int) error {
+func (s *script) flap(id int) error {
 	addr := s.listed(id)
 	if addr == "" {
 		return nil
 	}
-	m := s.rosters[id].members[addr]
-	if s.model.rosters[id].members[addr].view == none {
-		s.set(id, addr, m.view, m.weight)
+	m := s.sets[id].members[addr]
+	if s.model.sets[id].members[addr].readySet == none {
+		s.set(id, addr, m.readySet, m.weight)
 		return nil
 	}
-	for _, v := range s.rosters[id].views { // the other one passes it over
+	for _, v := range s.sets[id].readySets { // the other one passes it over
 		v.Remove(m.Member)
 	}
 	s.model.Remove(id, addr)
@@ -145,33 +145,33 @@ func (s *Script) flap(id int) error {
 }
 
 // comeBack makes an address ready after a failure.
-func (s *Script) comeBack(id int) error {
+func (s *script) comeBack(id int) error {
 	if addr := s.listed(id); addr != "" {
-		m := s.rosters[id].members[addr]
+		m := s.sets[id].members[addr]
 		m.StartSlowly()
 		s.model.StartSlowly(id, addr)
 		if s.next(4) > 0 {
-			s.set(id, addr, m.view, m.weight)
+			s.set(id, addr, m.readySet, m.weight)
 		}
 	}
 	return nil
 }
 
-func (s *Script) cap(id int) error {
+func (s *script) cap(id int) error {
 	if addr := s.listed(id); addr != "" {
-		s.capped(id, addr, of(s, s.rosters[id].limits))
+		s.capped(id, addr, of(s, s.sets[id].limits))
 	}
 	return nil
 }
 
-func (s *Script) capped(id int, addr string, limit uint32) {
-	s.rosters[id].members[addr].SetMaxInFlight(limit)
+func (s *script) capped(id int, addr string, limit uint32) {
+	s.sets[id].members[addr].SetMaxInFlight(limit)
 	s.model.Cap(id, addr, limit)
 }
 
 // listed returns one of the addresses that an endpoint set lists, "" without one.
-func (s *Script) listed(id int) string {
-	r := s.rosters[id]
+func (s *script) listed(id int) string {
+	r := s.sets[id]
 	if len(r.members) == 0 {
 		return ""
 	}

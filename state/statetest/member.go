@@ -8,54 +8,54 @@ import (
 
 // member is an address in an endpoint set's list.
 type member struct {
-	node   *node
-	roster *roster
-	view   int // none while not ready
-	weight uint32
-	limit  uint32 // 0: none
+	endpoint *endpoint
+	set      *endpointSet
+	readySet int // none while not ready
+	weight   uint32
+	limit    uint32 // 0: none
 
-	seated bool    // it may be chosen
-	taken  float64 // its weight then: a near one may have been there before
-	either bool    // who of near ones was there before is chance
-	before float64 // what taken was then
+	selectable  bool    // it may be chosen
+	classWeight float64 // its weight in the order: a near one may have been there before
+	either      bool    // which of near ones was there before is chance
+	before      float64 // what classWeight was then
 
-	cold   bool // its ramp begins when it is ready
-	since  time.Duration
-	climbs time.Duration
-	share  float64
+	slowStartPending bool // it begins when the member is ready
+	since            time.Duration
+	nextStep         time.Duration
+	factor           float64
 
-	waits bool // it is seated, empty and ramps
-	last  int  // the ready set's picks when that began
+	minShare bool // it is selectable, empty and starts slowly
+	last     int  // the ready set's picks when that began
 }
 
 // Set makes an address ready in a ready set.
-func (m *Model) Set(id, view int, addr string, weight uint32) {
-	mb := m.rosters[id].members[addr]
-	if mb.view == view && mb.weight == weight && !mb.cold {
+func (m *model) Set(id, readySet int, addr string, weight uint32) {
+	mb := m.sets[id].members[addr]
+	if mb.readySet == readySet && mb.weight == weight && !mb.slowStartPending {
 		return
 	}
-	moves := mb.view != view
-	if mb.view != none {
+	moves := mb.readySet != readySet
+	if mb.readySet != none {
 		mb.unset()
 	}
-	mb.view, mb.weight = view, weight
-	if mb.cold {
-		mb.cold = false
-		mb.since, mb.node.since = m.now, m.now
+	mb.readySet, mb.weight = readySet, weight
+	if mb.slowStartPending {
+		mb.slowStartPending = false
+		mb.since, mb.endpoint.since = m.now, m.now
 	}
-	mb.ramp(m.now)
-	mb.fit()
+	mb.advance(m.now)
+	mb.updateEligibility()
 	if moves || weight == 0 {
 		m.revoke(mb)
 	}
-	m.grant(mb.roster)
+	m.grant(mb.set)
 }
 
 // Remove makes an address not ready.
-func (m *Model) Remove(id int, addr string) { m.remove(m.rosters[id].members[addr]) }
+func (m *model) Remove(id int, addr string) { m.remove(m.sets[id].members[addr]) }
 
-func (m *Model) remove(mb *member) {
-	if mb.view != none {
+func (m *model) remove(mb *member) {
+	if mb.readySet != none {
 		mb.unset()
 		m.revoke(mb)
 	}
@@ -63,59 +63,59 @@ func (m *Model) remove(mb *member) {
 
 func (mb *member) unset() {
 	mb.weight = 0
-	mb.fit()
-	mb.view, mb.share = none, 1
+	mb.updateEligibility()
+	mb.readySet, mb.factor = none, 1
 }
 
 // Cap sets the address's cap.
-func (m *Model) Cap(id int, addr string, limit uint32) {
-	mb := m.rosters[id].members[addr]
+func (m *model) Cap(id int, addr string, limit uint32) {
+	mb := m.sets[id].members[addr]
 	mb.limit = limit
-	mb.fit()
-	m.grant(mb.roster)
+	mb.updateEligibility()
+	m.grant(mb.set)
 }
 
-func (mb *member) takes() bool { return mb.view != none && mb.weight > 0 }
+func (mb *member) eligible() bool { return mb.readySet != none && mb.weight > 0 }
 
 func (mb *member) full() bool {
-	return mb.takes() && mb.limit > 0 && mb.node.inFlight >= int(mb.limit)
+	return mb.eligible() && mb.limit > 0 && mb.endpoint.inFlight >= int(mb.limit)
 }
 
-// fit seats mb while it may be chosen.
-func (mb *member) fit() {
-	if may := mb.takes() && !mb.full(); may != mb.seated {
-		mb.seated = may
-		mb.sit(mb.effective())
+// updateEligibility makes mb selectable while it may be chosen.
+func (mb *member) updateEligibility() {
+	if may := mb.eligible() && !mb.full(); may != mb.selectable {
+		mb.selectable = may
+		mb.classify(mb.effective())
 	}
-	waits := mb.seated && mb.share < 1 && mb.node.inFlight == 0
-	if waits && !mb.waits {
-		mb.last = mb.roster.views[mb.view].picks
+	waits := mb.selectable && mb.factor < 1 && mb.endpoint.inFlight == 0
+	if waits && !mb.minShare {
+		mb.last = mb.set.readySets[mb.readySet].picks
 	}
-	mb.waits = waits
+	mb.minShare = waits
 }
 
-func (mb *member) effective() float64 { return float64(mb.weight) * mb.share }
+func (mb *member) effective() float64 { return float64(mb.weight) * mb.factor }
 
-// sit has mb taken as having a weight, or one near it that is there.
-func (mb *member) sit(weight float64) {
-	mb.taken, mb.either = weight, false
+// classify gives mb a weight in the order: its own, or one near it that is there.
+func (mb *member) classify(weight float64) {
+	mb.classWeight, mb.either = weight, false
 	best := math.Inf(1)
-	for _, o := range mb.roster.seated(mb.view) {
-		d := math.Abs(weight - o.taken)
-		if o != mb && d <= o.taken/(1<<16) && (d < best || d == best && o.taken < mb.taken) {
-			mb.taken, best = o.taken, d
+	for _, o := range mb.set.selectable(mb.readySet) {
+		d := math.Abs(weight - o.classWeight)
+		if o != mb && d <= o.classWeight/(1<<16) && (d < best || d == best && o.classWeight < mb.classWeight) {
+			mb.classWeight, best = o.classWeight, d
 		}
 	}
 }
 
-func (mb *member) score() float64 { return float64(mb.node.load()+1) / mb.taken }
+func (mb *member) score() float64 { return float64(mb.endpoint.load()+1) / mb.classWeight }
 
-// seated returns the members of a ready set that may be chosen, by address.
-func (r *roster) seated(view int) []*member {
-	return r.those(func(mb *member) bool { return mb.seated && mb.view == view })
+// selectable returns the members of a ready set that may be chosen, by address.
+func (r *endpointSet) selectable(readySet int) []*member {
+	return r.those(func(mb *member) bool { return mb.selectable && mb.readySet == readySet })
 }
 
-func (r *roster) those(are func(mb *member) bool) []*member {
+func (r *endpointSet) those(are func(mb *member) bool) []*member {
 	var ms []*member
 	for _, mb := range r.members {
 		if are(mb) {
@@ -123,7 +123,7 @@ func (r *roster) those(are func(mb *member) bool) []*member {
 		}
 	}
 	slices.SortFunc(ms, func(a, b *member) int {
-		if a.node.addr < b.node.addr {
+		if a.endpoint.addr < b.endpoint.addr {
 			return -1
 		}
 		return 1

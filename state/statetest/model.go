@@ -12,148 +12,148 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// Model is one resource key's load in the most obvious form. Endpoints have one
-// address each, endpoint sets a number. Time passes by [Model.Tick] alone. It is not
-// safe for concurrent use.
-type Model struct {
-	now      time.Duration
-	nodes    map[string]*node
-	rosters  map[int]*roster
-	arrivals int
-	unsure   bool // some weights wait to be compared
+// model is one resource key's load in the most obvious form. Endpoints have one
+// address each, endpoint sets a number. Time passes by Tick alone. Its exported
+// methods are what a script does.
+type model struct {
+	now       time.Duration
+	endpoints map[string]*endpoint
+	sets      map[int]*endpointSet
+	arrivals  int
+	unsure    bool // some weights wait to be compared
 
 	// takeUp has an RPC that was given room on one of the addresses take it up, and
 	// returns on which.
-	takeUp func(t *ticket, among []string) (string, error)
+	takeUp func(t *waiter, among []string) (string, error)
 	err    error // of it, the first
 }
 
 // endpoint lives while an endpoint set lists its address or a lease of it is out.
-type node struct {
-	addr     string
-	inFlight int
-	picks    int
-	fines    []time.Duration // when each unit of penalty ends
-	since    time.Duration   // when its last ramp began
-	members  []*member
+type endpoint struct {
+	addr      string
+	inFlight  int
+	picks     int
+	penalties []time.Duration // when each unit of penalty ends
+	since     time.Duration   // when its last slow start began
+	members   []*member
 }
 
-type roster struct {
-	id      int
-	listed  bool
-	guards  state.Guards
-	members map[string]*member
-	views   []*view
+type endpointSet struct {
+	id        int
+	listed    bool
+	guards    state.Guards
+	members   map[string]*member
+	readySets []*readySet
 
-	line    []*ticket // that wait, by arrival
-	granted []*ticket
-	serving []int
-	woken   bool // since last looked at
+	waiting   []*waiter // that wait, by arrival
+	granted   []*waiter
+	queueSets []int
+	woken     bool // since last looked at
 
-	queued, elsewhere, penalties int // ever
+	queued, retries, penalties int // ever
 }
 
-type view struct{ picks int }
+type readySet struct{ picks int }
 
-// NewModel returns an empty model.
-func NewModel() *Model {
-	return &Model{nodes: map[string]*node{}, rosters: map[int]*roster{}}
+// newModel returns an empty model.
+func newModel() *model {
+	return &model{endpoints: map[string]*endpoint{}, sets: map[int]*endpointSet{}}
 }
 
 // Open adds an endpoint set with some ready sets.
-func (m *Model) Open(id, views int) {
-	r := &roster{id: id, members: map[string]*member{}}
-	for range views {
-		r.views = append(r.views, &view{})
+func (m *model) Open(id, readySets int) {
+	r := &endpointSet{id: id, members: map[string]*member{}}
+	for range readySets {
+		r.readySets = append(r.readySets, &readySet{})
 	}
-	m.rosters[id] = r
+	m.sets[id] = r
 }
 
 // Close takes an endpoint set away.
-func (m *Model) Close(id int) {
-	r := m.rosters[id]
+func (m *model) Close(id int) {
+	r := m.sets[id]
 	granted := r.granted
-	r.line, r.granted = nil, nil
+	r.waiting, r.granted = nil, nil
 	for _, t := range granted {
-		m.settle(t.on)
+		m.endLease(t.on)
 	}
 	for _, mb := range r.members {
 		m.drop(mb)
 	}
-	delete(m.rosters, id)
+	delete(m.sets, id)
 }
 
 // Add lists an address.
-func (m *Model) Add(id int, addr string) {
-	r, n := m.rosters[id], m.nodes[addr]
-	mb := &member{roster: r, view: none, share: 1, since: never}
+func (m *model) Add(id int, addr string) {
+	r, n := m.sets[id], m.endpoints[addr]
+	mb := &member{set: r, readySet: none, factor: 1, since: never}
 	switch {
 	case n == nil:
-		n = &node{addr: addr, since: never}
-		m.nodes[addr] = n
-		mb.cold = r.listed
+		n = &endpoint{addr: addr, since: never}
+		m.endpoints[addr] = n
+		mb.slowStartPending = r.listed
 	case r.listed:
-		mb.cold = slices.ContainsFunc(n.members, func(o *member) bool { return o.cold })
+		mb.slowStartPending = slices.ContainsFunc(n.members, func(o *member) bool { return o.slowStartPending })
 		mb.since = n.since
 	}
-	mb.node = n
+	mb.endpoint = n
 	n.members = append(n.members, mb)
 	r.members[addr] = mb
 }
 
 // Listed ends a list of addresses.
-func (m *Model) Listed(id int) {
-	r := m.rosters[id]
+func (m *model) Listed(id int) {
+	r := m.sets[id]
 	r.listed = r.listed || len(r.members) > 0
 }
 
 // Drop takes an address off the list.
-func (m *Model) Drop(id int, addr string) { m.drop(m.rosters[id].members[addr]) }
+func (m *model) Drop(id int, addr string) { m.drop(m.sets[id].members[addr]) }
 
-func (m *Model) drop(mb *member) {
+func (m *model) drop(mb *member) {
 	m.remove(mb)
-	delete(mb.roster.members, mb.node.addr)
-	mb.node.members = slices.DeleteFunc(mb.node.members, func(o *member) bool { return o == mb })
-	m.retire(mb.node)
+	delete(mb.set.members, mb.endpoint.addr)
+	mb.endpoint.members = slices.DeleteFunc(mb.endpoint.members, func(o *member) bool { return o == mb })
+	m.retire(mb.endpoint)
 }
 
-func (m *Model) retire(n *node) {
+func (m *model) retire(n *endpoint) {
 	if len(n.members) == 0 && n.inFlight == 0 {
-		delete(m.nodes, n.addr)
+		delete(m.endpoints, n.addr)
 	}
 }
 
 // count changes what is in flight on n.
-func (m *Model) count(n *node, by int) {
+func (m *model) count(n *endpoint, by int) {
 	n.inFlight += by
 	for _, mb := range n.members {
-		mb.fit()
+		mb.updateEligibility()
 	}
 }
 
-// settle ends a lease.
-func (m *Model) settle(n *node) {
+// endLease ends a lease on n.
+func (m *model) endLease(n *endpoint) {
 	m.count(n, -1)
 	m.offer(n)
 	m.retire(n)
 }
 
 // Release ends a lease on addr.
-func (m *Model) Release(addr string) { m.settle(m.nodes[addr]) }
+func (m *model) Release(addr string) { m.endLease(m.endpoints[addr]) }
 
 // load is what a score counts.
-func (n *node) load() int { return n.inFlight + len(n.fines) }
+func (n *endpoint) load() int { return n.inFlight + len(n.penalties) }
 
 // sorted returns the addresses of members, each once.
 func sorted(ms []*member) []string {
 	addrs := map[string]bool{}
 	for _, mb := range ms {
-		addrs[mb.node.addr] = true
+		addrs[mb.endpoint.addr] = true
 	}
 	return slices.Sorted(maps.Keys(addrs))
 }
 
-// never is the start of a ramp that never was.
+// never is when a slow start began that never was.
 const never = time.Duration(math.MinInt64 / 2)
 
 // none is the ready set of a member that is not ready.

@@ -10,20 +10,20 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-func (s *Script) openRoster(id int) {
-	r := &scriptRoster{roster: s.ledger.NewEndpointSet(fmt.Sprint(id)), wake: make(chan struct{}, 1), members: map[string]*scriptMember{}}
+func (s *script) openSet(id int) {
+	r := &scriptSet{endpointSet: s.ledger.NewEndpointSet(fmt.Sprint(id)), wake: make(chan struct{}, 1), members: map[string]*scriptMember{}}
 	for level := range levels {
-		r.views = append(r.views, r.roster.NewReadySet(uint32(level)))
+		r.readySets = append(r.readySets, r.endpointSet.NewReadySet(uint32(level)))
 	}
 	r.mood = mood{addrs: of(s, []int{2, 3, 4, 6, 18}), limits: of(s, limits)}
-	s.rosters[id] = r
+	s.sets[id] = r
 	s.model.Open(id, levels)
 	s.guarded(id, state.Guards{FailurePenalty: time.Second, SlowStart: of(s, starts), MaxQueued: 100})
 }
 
-func (s *Script) closeRoster(id int) {
+func (s *script) closeSet(id int) {
 	s.takeUpBut(id)
-	s.rosters[id].roster.Close()
+	s.sets[id].endpointSet.Close()
 	for _, r := range slices.Clone(s.rpcs) {
 		if r.id == id {
 			s.forget(r)
@@ -31,28 +31,38 @@ func (s *Script) closeRoster(id int) {
 	}
 	synctest.Wait()
 	s.model.Close(id)
-	delete(s.rosters, id)
+	delete(s.sets, id)
 }
 
-func (s *Script) closeSome(id int) error {
+func (s *script) closeSome(id int) error {
 	if s.next(2) == 0 {
-		s.closeRoster(id)
+		s.closeSet(id)
 	}
 	return nil
 }
 
-func (s *Script) acquire(id int) error {
-	view := s.next(levels)
+func (s *script) acquire(id int) error {
+	readySet := s.next(levels)
 	var best []string
-	if r := s.model.rosters[id]; len(r.line)+len(r.granted) == 0 {
-		best = s.model.Best(id, view)
+	if r := s.model.sets[id]; len(r.waiting)+len(r.granted) == 0 {
+		best = sorted(r.best(readySet, nil))
 	}
-	lease, value, ok := s.rosters[id].views[view].Acquire()
-	return s.chosen(id, view, best, lease, value, ok)
+	lease, value, ok := s.sets[id].readySets[readySet].Acquire()
+	if !ok {
+		if len(best) > 0 {
+			return fmt.Errorf("nothing was chosen, want one of %q", best)
+		}
+		return nil
+	}
+	addr, err := s.hold(id, best, lease, value)
+	if err == nil {
+		s.model.Choose(id, readySet, addr)
+	}
+	return err
 }
 
 // tried returns the endpoints of up to k live leases.
-func (s *Script) tried(k int) (*state.Tried, []string) {
+func (s *script) tried(k int) (*state.Tried, []string) {
 	t := &state.Tried{}
 	var addrs []string
 	for range min(k, len(s.live)) {
@@ -63,35 +73,10 @@ func (s *Script) tried(k int) (*state.Tried, []string) {
 	return t, addrs
 }
 
-// acquireElsewhere is a retry after attempts that live leases are of.
-func (s *Script) acquireElsewhere(id int) error {
-	view := s.next(levels)
-	tried, addrs := s.tried(s.next(4))
-	best := s.model.Best(id, view, addrs...)
-	lease, value, ok := s.rosters[id].views[view].AcquireElsewhere(tried)
-	return s.chosen(id, view, best, lease, value, ok, addrs...)
-}
-
-// chosen compares a choice with those that the model allows.
-func (s *Script) chosen(id, view int, best []string, lease state.Lease, value any, ok bool, except ...string) error {
-	if !ok {
-		if len(best) > 0 {
-			return fmt.Errorf("nothing was chosen, want one of %q", best)
-		}
-		s.model.Choose(id, view, "", except...)
-		return nil
-	}
-	addr, err := s.hold(id, best, lease, value)
-	if err == nil {
-		s.model.Choose(id, view, addr, except...)
-	}
-	return err
-}
-
 // hold keeps a lease that must be on one of some addresses.
-func (s *Script) hold(id int, best []string, lease state.Lease, value any) (string, error) {
+func (s *script) hold(id int, best []string, lease state.Lease, value any) (string, error) {
 	v := value.(*scriptValue)
-	r := s.rosters[id]
+	r := s.sets[id]
 	s.live = append(s.live, scriptLease{lease, v.addr, id, r, s.model.now})
 	if !slices.Contains(best, v.addr) {
 		return "", fmt.Errorf("%s was chosen, want one of %q", v.addr, best)
@@ -102,14 +87,14 @@ func (s *Script) hold(id int, best []string, lease state.Lease, value any) (stri
 	return v.addr, nil
 }
 
-func (s *Script) drop(i int) scriptLease {
+func (s *script) drop(i int) scriptLease {
 	l := s.live[i]
 	s.live = slices.Delete(s.live, i, i+1)
 	s.released = append(s.released, l.lease)
 	return l
 }
 
-func (s *Script) release(i int) error {
+func (s *script) release(i int) error {
 	l := s.drop(i)
 	if !l.lease.Release() {
 		return fmt.Errorf("a live lease on %s was not given back", l.addr)
@@ -118,7 +103,7 @@ func (s *Script) release(i int) error {
 	return nil
 }
 
-func (s *Script) releaseAny(int) error {
+func (s *script) releaseAny(int) error {
 	if len(s.live) == 0 {
 		return nil
 	}
@@ -126,7 +111,7 @@ func (s *Script) releaseAny(int) error {
 }
 
 // releaseMany releases until few are left.
-func (s *Script) releaseMany(int) error {
+func (s *script) releaseMany(int) error {
 	for few := s.next(8); len(s.live) > few; {
 		if err := s.release(len(s.live) - 1); err != nil {
 			return err
@@ -136,7 +121,7 @@ func (s *Script) releaseMany(int) error {
 }
 
 // failAny ends one of the latest leases as one that failed.
-func (s *Script) failAny(int) error {
+func (s *script) failAny(int) error {
 	if len(s.live) == 0 {
 		return nil
 	}
@@ -145,14 +130,14 @@ func (s *Script) failAny(int) error {
 		return fmt.Errorf("a live lease on %s was not given back", l.addr)
 	}
 	id := l.id
-	if s.rosters[id] != l.roster {
+	if s.sets[id] != l.set {
 		id = none
 	}
-	s.model.Fail(id, l.roster.penalty, l.addr, l.start)
+	s.model.Fail(id, l.set.penalty, l.addr, l.start)
 	return nil
 }
 
-func (s *Script) releaseAgain(int) error {
+func (s *script) releaseAgain(int) error {
 	if len(s.released) > 0 {
 		if l := of(s, s.released); l.Release() || l.Fail() {
 			return errors.New("it was given back twice")
@@ -164,7 +149,7 @@ func (s *Script) releaseAgain(int) error {
 var ticks = []int{1, 1, 1, 1, 2, 3, 5, 8, 30, 100, 250}
 
 // pass lets some ticks pass, of those that are left.
-func (s *Script) pass(int) error {
+func (s *script) pass(int) error {
 	k := min(of(s, ticks), s.ticks)
 	s.ticks -= k
 	for range k {

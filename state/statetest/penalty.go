@@ -9,12 +9,12 @@ import (
 
 // Fail ends a lease on addr that an endpoint set has had since start, and that failed.
 // The endpoint set may be closed.
-func (m *Model) Fail(id int, penalty time.Duration, addr string, start time.Duration) {
-	n := m.nodes[addr]
+func (m *model) Fail(id int, penalty time.Duration, addr string, start time.Duration) {
+	n := m.endpoints[addr]
 	m.count(n, -1)
-	if until := start + penalty; m.now < until && !n.beyond() {
-		n.fines = append(n.fines, (until + state.Tick - 1).Truncate(state.Tick))
-		if r := m.rosters[id]; r != nil {
+	if until := start + penalty; m.now < until && !n.isWorst() {
+		n.penalties = append(n.penalties, (until + state.Tick - 1).Truncate(state.Tick))
+		if r := m.sets[id]; r != nil {
 			r.penalties++
 		}
 	}
@@ -22,16 +22,16 @@ func (m *Model) Fail(id int, penalty time.Duration, addr string, start time.Dura
 	m.retire(n)
 }
 
-// beyond reports whether n has the highest score, alone, wherever it may be
+// isWorst reports whether n has the highest score, alone, wherever it may be
 // chosen.
-func (n *node) beyond() bool {
+func (n *endpoint) isWorst() bool {
 	seats := 0
 	for _, mb := range n.members {
-		if !mb.seated {
+		if !mb.selectable {
 			continue
 		}
 		seats++
-		for _, o := range mb.roster.seated(mb.view) {
+		for _, o := range mb.set.selectable(mb.readySet) {
 			if o != mb && o.score() >= mb.score() {
 				return false
 			}
@@ -40,9 +40,9 @@ func (n *node) beyond() bool {
 	return seats > 0
 }
 
-// forgive ends the units whose time is over.
-func (m *Model) forgive() {
-	for _, n := range m.nodes {
-		n.fines = slices.DeleteFunc(n.fines, func(until time.Duration) bool { return until <= m.now })
+// expirePenalties ends the units whose time is over.
+func (m *model) expirePenalties() {
+	for _, n := range m.endpoints {
+		n.penalties = slices.DeleteFunc(n.penalties, func(until time.Duration) bool { return until <= m.now })
 	}
 }

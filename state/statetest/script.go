@@ -10,24 +10,24 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// Script runs operations on a ledger and on the model side by side.
-type Script struct {
+// script runs operations on a ledger and on the model side by side.
+type script struct {
 	ledger   *state.Ledger
-	model    *Model
+	model    *model
 	ops      []byte
 	ticks    int // that may pass
-	rosters  map[int]*scriptRoster
+	sets     map[int]*scriptSet
 	live     []scriptLease
 	released []state.Lease
-	rpcs     []*scriptRPC // that have a ticket
+	rpcs     []*scriptRPC // that have a waiter
 }
 
-type scriptRoster struct {
-	roster  *state.EndpointSet
-	views   []*state.ReadySet
-	wake    chan struct{}
-	penalty time.Duration
-	members map[string]*scriptMember
+type scriptSet struct {
+	endpointSet *state.EndpointSet
+	readySets   []*state.ReadySet
+	wake        chan struct{}
+	penalty     time.Duration
+	members     map[string]*scriptMember
 	mood
 }
 
@@ -40,19 +40,19 @@ type mood struct {
 
 type scriptMember struct {
 	*state.Member
-	view   int // where it was last
-	weight uint32
-	value  *scriptValue // what it was last made ready with
+	readySet int // where it was last
+	weight   uint32
+	value    *scriptValue // what it was last made ready with
 }
 
 type scriptValue struct{ addr string }
 
 type scriptLease struct {
-	lease  state.Lease
-	addr   string
-	id     int // of the endpoint set
-	roster *scriptRoster
-	start  time.Duration
+	lease state.Lease
+	addr  string
+	id    int // of the endpoint set
+	set   *scriptSet
+	start time.Duration
 }
 
 // scriptRPC is an RPC that waits or was granted room.
@@ -60,7 +60,7 @@ type scriptRPC struct {
 	ctx    context.Context
 	end    context.CancelFunc
 	id     int
-	ticket *ticket
+	waiter *waiter
 }
 
 // levels is the number of ready sets of each endpoint set.
@@ -73,9 +73,9 @@ const levels = 2
 // failed first, with the step. It must be called in a bubble of testing/synctest,
 // whose time it lets pass.
 func Run(ops []byte) error {
-	s := &Script{ledger: state.Open(""), model: NewModel(), ops: ops, ticks: 4 * len(ops), rosters: map[int]*scriptRoster{}}
+	s := &script{ledger: state.Open(""), model: newModel(), ops: ops, ticks: 4 * len(ops), sets: map[int]*scriptSet{}}
 	s.model.takeUp = s.takeUp
-	s.openRoster(0)
+	s.openSet(0)
 	for step := 0; len(s.ops) > 0; step++ {
 		name, err := s.step()
 		if err == nil {
@@ -89,11 +89,11 @@ func Run(ops []byte) error {
 	return s.end()
 }
 
-func (s *Script) check() error {
+func (s *script) check() error {
 	if err := s.ledger.Check(); err != nil {
 		return err
 	}
-	for id, r := range s.rosters {
+	for id, r := range s.sets {
 		if err := s.checkWake(id, r); err != nil {
 			return err
 		}
@@ -102,24 +102,24 @@ func (s *Script) check() error {
 }
 
 // checkWake asserts that an endpoint set wakes exactly when RPCs were given room.
-func (s *Script) checkWake(id int, r *scriptRoster) error {
+func (s *script) checkWake(id int, r *scriptSet) error {
 	woken := false
 	select {
 	case <-r.wake:
 		woken = true
 	default:
 	}
-	want := s.model.rosters[id].woken
-	s.model.rosters[id].woken = false
+	want := s.model.sets[id].woken
+	s.model.sets[id].woken = false
 	if woken != want {
-		return fmt.Errorf("roster %d has woken RPCs: %t, want %t", id, woken, want)
+		return fmt.Errorf("endpoint set %d has woken RPCs: %t, want %t", id, woken, want)
 	}
 	return nil
 }
 
-func (s *Script) end() error {
-	for id := range s.rosters {
-		s.closeRoster(id)
+func (s *script) end() error {
+	for id := range s.sets {
+		s.closeSet(id)
 	}
 	for len(s.live) > 0 {
 		if err := s.release(0); err != nil {
@@ -130,15 +130,15 @@ func (s *Script) end() error {
 		return fmt.Errorf("at the end: %w", err)
 	}
 	if n := len(s.ledger.Snapshot().Endpoints); n != 0 {
-		return fmt.Errorf("at the end: %d nodes are left", n)
+		return fmt.Errorf("at the end: %d endpoints are left", n)
 	}
 	return nil
 }
 
 // abandon leaves nothing of a script that has failed.
-func (s *Script) abandon() {
-	for _, r := range s.rosters {
-		r.roster.Close()
+func (s *script) abandon() {
+	for _, r := range s.sets {
+		r.endpointSet.Close()
 	}
 	for _, r := range s.rpcs {
 		r.end()
@@ -150,7 +150,7 @@ func (s *Script) abandon() {
 }
 
 // next reads an argument below n.
-func (s *Script) next(n int) int {
+func (s *script) next(n int) int {
 	if len(s.ops) == 0 || n == 0 {
 		return 0
 	}
@@ -160,37 +160,36 @@ func (s *Script) next(n int) int {
 }
 
 // of reads which of some values an argument is.
-func of[T any](s *Script, values []T) T { return values[s.next(len(values))] }
+func of[T any](s *script, values []T) T { return values[s.next(len(values))] }
 
 // operation is one kind of step. It is for an endpoint set that is open.
 type operation struct {
 	name string
 	odds int
-	run  func(s *Script, id int) error
+	run  func(s *script, id int) error
 }
 
 var operations = []operation{
-	{"acquire", 7, (*Script).acquire},
-	{"acquire elsewhere", 2, (*Script).acquireElsewhere},
-	{"turn", 6, (*Script).turn},
-	{"crowd", 4, (*Script).crowd},
-	{"turn again", 5, (*Script).turnAgain},
-	{"cancel", 2, (*Script).cancel},
-	{"release", 7, (*Script).releaseAny},
-	{"release many", 1, (*Script).releaseMany},
-	{"fail", 4, (*Script).failAny},
-	{"release again", 1, (*Script).releaseAgain},
-	{"add", 4, (*Script).add},
-	{"list", 1, (*Script).list},
-	{"remove", 1, (*Script).remove},
-	{"set", 2, (*Script).change},
-	{"flap", 2, (*Script).flap},
-	{"come back", 1, (*Script).comeBack},
-	{"cap", 3, (*Script).cap},
-	{"guard", 1, (*Script).guard},
-	{"serve", 1, (*Script).serve},
-	{"pass", 4, (*Script).pass},
-	{"close", 1, (*Script).closeSome},
+	{"acquire", 7, (*script).acquire},
+	{"pick", 8, (*script).pick},
+	{"burst", 4, (*script).burst},
+	{"pick again", 5, (*script).pickAgain},
+	{"cancel", 2, (*script).cancel},
+	{"release", 7, (*script).releaseAny},
+	{"release many", 1, (*script).releaseMany},
+	{"fail", 4, (*script).failAny},
+	{"release again", 1, (*script).releaseAgain},
+	{"add", 4, (*script).add},
+	{"list", 1, (*script).list},
+	{"remove", 1, (*script).remove},
+	{"set", 2, (*script).change},
+	{"flap", 2, (*script).flap},
+	{"come back", 1, (*script).comeBack},
+	{"cap", 3, (*script).cap},
+	{"guard", 1, (*script).guard},
+	{"serve", 1, (*script).serve},
+	{"pass", 4, (*script).pass},
+	{"close", 1, (*script).closeSome},
 }
 
 // wheel has each operation as often as its odds.
@@ -201,11 +200,11 @@ var wheel = func() (all []operation) {
 	return all
 }()
 
-func (s *Script) step() (string, error) {
+func (s *script) step() (string, error) {
 	op := of(s, wheel)
 	id := s.next(3)
-	if s.rosters[id] == nil {
-		s.openRoster(id)
+	if s.sets[id] == nil {
+		s.openSet(id)
 		return "open", nil
 	}
 	return op.name, op.run(s, id)

@@ -1,0 +1,133 @@
+package leastconnbalancer
+
+import (
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/leastconn/grpc-leastconn/picker"
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// load is the balancer's part in the ledger of its resource key, with what its
+// configuration says of it. The balancer's mu guards it.
+type load struct {
+	key    string
+	set    *state.EndpointSet // nil before the first list
+	guards state.Guards
+	limit  uint32         // of RPCs in flight, for endpoints that have none of their own; 0: none
+	served *picker.Picker // whose ready sets have room for RPCs that wait
+	waker  *waker         // nil before a limit is applied
+}
+
+// applyConfig takes up the configuration. With another resource key the balancer
+// moves to that key's ledger with the children that stay; RPCs in flight stay
+// counted where they are.
+func (b *leastConn) applyConfig(key string, cfg *Config) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.levels.setFailoverLocked(cfg.priorityFailover())
+	guards := cfg.guards()
+	guards.Wake = b.load.waker.signal()
+	changed := b.load.guards != guards
+	b.load.guards, b.load.limit = guards, cfg.maxInFlight()
+	if b.load.set == nil || b.load.key != key {
+		b.switchLedgerLocked(key)
+		return
+	}
+	if changed {
+		b.load.set.SetGuards(guards)
+	}
+	for _, c := range b.children.listed {
+		b.setLimitLocked(c)
+	}
+}
+
+// switchLedgerLocked takes the balancer to the ledger of the key.
+func (b *leastConn) switchLedgerLocked(key string) {
+	old := b.load.set
+	set := state.Open(key).NewEndpointSet(b.target)
+	set.SetGuards(b.load.guards)
+	b.load.key, b.load.set = key, set
+	b.levels.switchLocked(set)
+	stay, ids := b.children.staying()
+	for i, m := range set.Update(nil, ids) {
+		c := stay[i]
+		c.member, c.appliedLimit = m, 0
+		b.setLimitLocked(c)
+		switch c.state {
+		case connectivity.Ready:
+			c.setReadyLocked()
+		case connectivity.TransientFailure:
+			m.StartSlowly()
+		}
+	}
+	if old != nil {
+		old.Close()
+	}
+}
+
+// setLimitLocked gives the child's member its limit, if that is another one.
+func (b *leastConn) setLimitLocked(c *child) {
+	limit := valueOr(c.endpoint.facts.limit, b.load.limit)
+	if c.appliedLimit != limit && c.member != nil {
+		b.startWakerLocked()
+		c.appliedLimit = limit
+		c.member.SetMaxInFlight(limit)
+	}
+}
+
+// startWakerLocked starts the waker, if there is none yet, and gives it to the
+// endpoint set.
+func (b *leastConn) startWakerLocked() {
+	if b.load.waker != nil {
+		return
+	}
+	b.load.waker = newWaker(b.publish)
+	b.load.guards.Wake = b.load.waker.signal()
+	b.load.set.SetGuards(b.load.guards)
+}
+
+// serveLocked tells the endpoint set where RPCs that wait may find room.
+func (ld *load) serveLocked(l *level) {
+	if ld.served != l.picker {
+		ld.served = l.picker
+		ld.set.SetQueueSets(l.readySets...)
+	}
+}
+
+// waker publishes a picker when RPCs that wait have been given room, since that
+// is what gRPC wakes them by. Signals that come while it does so make one more
+// of it together.
+type waker struct {
+	wake chan struct{} // with a buffer of one
+	done chan struct{}
+}
+
+func newWaker(publish func()) *waker {
+	w := &waker{wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go func() {
+		for {
+			select {
+			case <-w.wake:
+				publish()
+			case <-w.done:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// signal returns what the waker is woken by, nil without one.
+func (w *waker) signal() chan<- struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.wake
+}
+
+// stop ends the waker, if there is one.
+func (w *waker) stop() {
+	if w != nil {
+		close(w.done)
+	}
+}

@@ -1,0 +1,39 @@
+package leastconnbalancer
+
+import "github.com/leastconn/grpc-leastconn/state"
+
+// What [Snapshots] returns. The fields and their JSON names are stable: names
+// keep their meaning, and new ones may come.
+type (
+	// Snapshot is the load of one resource key at one moment.
+	Snapshot = state.Snapshot
+	// EndpointSnapshot is one endpoint, with its RPCs in flight.
+	EndpointSnapshot = state.EndpointSnapshot
+	// MemberSnapshot is an endpoint as one channel lists it.
+	MemberSnapshot = state.MemberSnapshot
+	// EndpointSetSnapshot is one channel: its canonical target, its counters.
+	EndpointSetSnapshot = state.EndpointSetSnapshot
+	// Counters are what a channel has done since its balancer began to use the
+	// resource key.
+	Counters = state.Counters
+	// EndpointState is the best that a channel says of an endpoint.
+	EndpointState = state.EndpointState
+)
+
+// The states of an endpoint.
+const (
+	EndpointReady    = state.EndpointReady    // it may be chosen, its cap apart
+	EndpointDraining = state.EndpointDraining // it is ready with weight 0: RPCs live on, new ones go elsewhere
+	EndpointNotReady = state.EndpointNotReady // it is listed and has no connection
+	EndpointDeparted = state.EndpointDeparted // no channel lists it, RPCs are in flight
+)
+
+// Snapshots returns the load that the process has now, by resource key: for logs,
+// health pages, autoscalers and tests. It shows the channels that use the policy
+// and the RPCs that are in flight still of those that did.
+//
+// The snapshots are the caller's. They are those of one moment each, not all of
+// the same. To take one costs time in proportion to the endpoints and the RPCs
+// in flight, in which no RPC of its resource key is sent: once a second is fine,
+// once for each RPC is not.
+func Snapshots() []Snapshot { return state.Snapshots() }

@@ -1,0 +1,128 @@
+package state
+
+// EndpointSet is one balancer's list of endpoints. It finds each one's entry in the
+// ledger, so that the load of an endpoint is known again wherever it is listed. It
+// must be closed.
+type EndpointSet struct {
+	ledger    *Ledger
+	name      string
+	members   map[*Member]struct{} // nil once it is closed
+	readySets []*ReadySet
+	listed    bool // it has had a list
+	guards    Guards
+	queue     queue
+	counters  *counters
+}
+
+// NewEndpointSet adds an endpoint set to the ledger. The name is shown in snapshots.
+func (l *Ledger) NewEndpointSet(name string) *EndpointSet {
+	r := &EndpointSet{ledger: l, name: name, members: map[*Member]struct{}{}, counters: new(counters)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sets[r] = struct{}{}
+	return r
+}
+
+// Ledger returns the ledger that the endpoint set is on.
+func (r *EndpointSet) Ledger() *Ledger { return r.ledger }
+
+// Update changes the list. leave are the members whose endpoints are not listed
+// any more, or not as they were; join are the endpoints that are new or changed.
+// It returns the member of each of join. One of leave goes on as the member of an
+// endpoint that turns out to be its own; the others are gone and in no ready set.
+//
+// The entry of an endpoint is, in this order:
+//
+//   - the one with its explicit id;
+//   - the one with the same addresses;
+//   - of those it shares an address with, the most loaded one, except by an
+//     address that more than 64 endpoints have: that is a gateway's;
+//   - a new one.
+//
+// An entry that has another explicit id is never taken. No two endpoints of an
+// endpoint set get the same entry. Counts never merge.
+func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
+	mu := r.ledger.mu
+	mu.Lock()
+	defer mu.Unlock()
+	joined := make([]*Member, len(join))
+	if r.members == nil {
+		for i := range joined {
+			joined[i] = r.newMember() // gone already
+		}
+		return joined
+	}
+	for _, m := range leave {
+		m.leaving = m.endpoint != nil && m.set == r
+	}
+	join, at := canonicalList(join)
+	known := r.match(join)
+	for i, e := range join {
+		joined[at[i]] = r.join(known[i], e)
+	}
+	for _, m := range leave {
+		if m.leaving {
+			r.removeMember(m)
+		}
+	}
+	r.listed = r.listed || len(join) > 0
+	return joined
+}
+
+// join gives the endpoint its member on n, or on a new entry when n is nil.
+func (r *EndpointSet) join(n *endpoint, e Identity) *Member {
+	var m *Member
+	known := n != nil
+	if known {
+		m = n.memberOf(r)
+	} else {
+		n = r.ledger.newEndpoint()
+	}
+	if m == nil {
+		m = r.newMember()
+		r.members[m] = struct{}{}
+		if r.listed {
+			m.slowStart.pending, m.slowStart.start = !known || n.slowStartPending(), n.rampStart
+		}
+	}
+	m.leaving = false
+	m.id, m.addrs = e.ID, e.Addrs
+	n.attach(m)
+	return m
+}
+
+// removeMember ends m's membership.
+func (r *EndpointSet) removeMember(m *Member) {
+	m.leaving, m.leftBusy = false, m.endpoint.load.inFlight > 0
+	if m.readySet != nil {
+		m.leaveReadySet()
+	}
+	delete(r.members, m)
+	m.endpoint.detach(m)
+}
+
+// Close takes the endpoint set's members and ready sets away; live leases still land.
+// Closing twice changes nothing. A closed endpoint set stays empty.
+func (r *EndpointSet) Close() {
+	for _, stop := range r.closeAll() {
+		stop()
+	}
+}
+
+// closeAll takes the ledger's mutex. It returns what ends the watches over the RPCs
+// that waited, which may call others.
+func (r *EndpointSet) closeAll() []func() bool {
+	mu := r.ledger.mu
+	mu.Lock()
+	defer mu.Unlock()
+	stops := r.cancelAll() // first: nothing is granted anew
+	for m := range r.members {
+		r.removeMember(m)
+	}
+	for _, v := range r.readySets {
+		r.counters.Picks += v.picks
+	}
+	r.members, r.readySets = nil, nil
+	delete(r.ledger.sets, r)
+	return stops
+}

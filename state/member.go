@@ -1,0 +1,153 @@
+package state
+
+import (
+	"math"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
+)
+
+// noLimit is the cap of a member that has none.
+const noLimit = math.MaxInt64
+
+// Member is one endpoint of an endpoint set. While it is in a ready set, RPCs are
+// given to it: unless its weight is 0 or it is at its cap.
+type Member struct {
+	set      *EndpointSet
+	endpoint *endpoint // nil once it has left
+	id       string
+	addrs    []string // sorted, each once
+	leaving  bool     // while an update is applied
+	leftBusy bool     // RPCs were in flight on its endpoint when it left
+
+	// What changed brings everything else in line with.
+	readySet *ReadySet // nil while it is not ready
+	weight   uint32
+	value    any
+	limit    int64 // of its endpoint's RPCs in flight
+	newcomer bool  // it takes its place anew
+
+	// What follows from that and from the endpoint's load.
+	eligibleIn *ReadySet    // the ready set that it has a weight above 0 in
+	full       bool         // it is eligible, and at its limit
+	handle     order.Handle // in the ready set's order; None while it may not be chosen
+	placedAs   float64      // the weight that it has there
+
+	slowStart memberSlowStart
+	minShare  memberMinShare
+}
+
+func (r *EndpointSet) newMember() *Member {
+	return &Member{
+		set: r, limit: noLimit, handle: order.None,
+		slowStart: memberSlowStart{start: never, factor: 1}, minShare: memberMinShare{index: none},
+	}
+}
+
+// SetMaxInFlight caps the RPCs in flight on the member's endpoint, of all channels
+// together, up to which its endpoint set chooses it; 0: no cap. A cap below what is
+// in flight takes effect as RPCs end.
+func (m *Member) SetMaxInFlight(limit uint32) {
+	mu := m.set.ledger.mu
+	mu.Lock()
+	defer mu.Unlock()
+	m.limit = int64(limit)
+	if limit == 0 {
+		m.limit = noLimit
+	}
+	if m.endpoint != nil {
+		m.changed()
+	}
+}
+
+// LeftBusy reports whether RPCs were in flight on the member's endpoint when it left
+// its endpoint set: among them are all that have been picked through it.
+func (m *Member) LeftBusy() bool {
+	mu := m.set.ledger.mu
+	mu.Lock()
+	defer mu.Unlock()
+	return m.leftBusy
+}
+
+// changed brings everything in line with m's ready set, weight, cap and guards. Who
+// changes one of these calls it, and nothing else: the slow start first, which makes
+// the weight; then the orders; then what RPCs that wait were granted on m and may not
+// keep, and what room there is for them now.
+func (m *Member) changed() {
+	m.updateSlowStart(m.set.ledger.clock.read())
+	m.endpoint.updateEligibility()
+	m.set.revoke(m)
+	m.set.grant()
+}
+
+// updateEligibility brings n's members in line with its RPCs in flight. It notes at
+// which number that must be done again: where a member would be full, or have room,
+// and where n, while a member starts slowly, is empty or is not any more.
+func (n *endpoint) updateEligibility() {
+	n.fullAt, n.roomBelow = noLimit, 0
+	for _, m := range n.members {
+		m.updateEligibility()
+		switch {
+		case m.eligibleIn == nil:
+		case m.full:
+			n.roomBelow = max(n.roomBelow, m.limit)
+		default:
+			n.fullAt = min(n.fullAt, m.limit)
+			if m.ramping() && n.load.inFlight == 0 {
+				n.fullAt = min(n.fullAt, 1)
+			} else if m.ramping() {
+				n.roomBelow = max(n.roomBelow, 1)
+			}
+		}
+	}
+}
+
+// eligible returns the ready set that m has a weight above 0 in, or nil.
+func (m *Member) eligible() *ReadySet {
+	if m.weight == 0 {
+		return nil
+	}
+	return m.readySet
+}
+
+// updateEligibility keeps m in its ready set's order exactly while it may be chosen.
+func (m *Member) updateEligibility() {
+	v := m.eligible()
+	if was := m.eligibleIn; was != nil && (was != v || m.newcomer) {
+		m.setFull(false)
+		if m.handle != order.None {
+			m.removePlace(was)
+		}
+		m.updateMinShare()
+		was.setEligible(was.eligible - 1)
+		m.eligibleIn = nil
+	}
+	if v != nil && m.eligibleIn == nil {
+		v.setEligible(v.eligible + 1)
+		m.eligibleIn = v
+	}
+	m.setFull(v != nil && m.endpoint.load.inFlight >= m.limit)
+	switch may := v != nil && !m.full; {
+	case may && m.handle == order.None:
+		m.addPlace(m.newcomer)
+	case !may && m.handle != order.None:
+		m.removePlace(v)
+	case may && m.placedAs != m.effectiveWeight():
+		m.placedAs = m.effectiveWeight()
+		v.order.SetWeight(m.handle, m.placedAs)
+	}
+	m.newcomer = false
+	m.updateMinShare()
+}
+
+func (m *Member) setFull(full bool) {
+	switch {
+	case full && !m.full:
+		m.eligibleIn.full++
+	case !full && m.full:
+		m.eligibleIn.full--
+	}
+	m.full = full
+}
+
+// effectiveWeight returns the weight that m has now.
+func (m *Member) effectiveWeight() float64 { return float64(m.weight) * m.slowStart.factor }

@@ -1,0 +1,89 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
+)
+
+// ReadySet holds the ready members of one endpoint set at one priority level, in the
+// order in which they are chosen.
+type ReadySet struct {
+	set      *EndpointSet
+	ledger   *Ledger
+	priority uint32
+
+	order    order.Order[choice]
+	picks    uint64 // ever
+	minShare minShareHeap
+	eligible int // members of a weight above 0
+	full     int // of those, the ones at their caps
+}
+
+// NewReadySet adds an empty ready set to the endpoint set. The priority level is
+// shown in snapshots; ready sets do not know of each other.
+func (r *EndpointSet) NewReadySet(priority uint32) *ReadySet {
+	v := &ReadySet{set: r, ledger: r.ledger, priority: priority}
+	r.ledger.mu.Lock()
+	defer r.ledger.mu.Unlock()
+	if r.members != nil {
+		r.readySets = append(r.readySets, v)
+	}
+	return v
+}
+
+// EndpointSet returns the endpoint set that the ready set is of.
+func (v *ReadySet) EndpointSet() *EndpointSet { return v.set }
+
+// Set makes m a ready member of the ready set, or changes the weight and the value
+// of one. A member of another ready set of the endpoint set moves over. The count
+// stays with the endpoint. A weight of 0 means drain: m is not chosen, its leases
+// live on. A member that has left its endpoint set is passed over.
+func (v *ReadySet) Set(m *Member, weight uint32, value any) {
+	v.ledger.mu.Lock()
+	defer v.ledger.mu.Unlock()
+	if m.endpoint == nil || m.set != v.set {
+		return
+	}
+	m.value = value
+	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
+		if m.handle != order.None {
+			v.order.SetValue(m.handle, m.choice())
+		}
+		return
+	}
+	m.readySet, m.weight, m.newcomer = v, weight, true
+	m.beginSlowStart(v.ledger.clock.read())
+	m.changed()
+}
+
+// Remove takes m out of the ready set: it is not ready. Its endpoint keeps the count.
+// A member that is not in the ready set is passed over.
+func (v *ReadySet) Remove(m *Member) {
+	v.ledger.mu.Lock()
+	defer v.ledger.mu.Unlock()
+	if m.readySet == v {
+		m.leaveReadySet()
+	}
+}
+
+func (m *Member) leaveReadySet() {
+	m.readySet, m.weight, m.value = nil, 0, nil
+	m.changed()
+}
+
+// Close takes the ready set's members out of it and the ready set off its endpoint
+// set.
+func (v *ReadySet) Close() {
+	v.ledger.mu.Lock()
+	defer v.ledger.mu.Unlock()
+	for m := range v.set.members {
+		if m.readySet == v {
+			m.leaveReadySet()
+		}
+	}
+	if i := slices.Index(v.set.readySets, v); i >= 0 {
+		v.set.readySets = slices.Delete(v.set.readySets, i, i+1)
+		v.set.counters.Picks += v.picks
+	}
+}

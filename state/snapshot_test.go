@@ -1,0 +1,112 @@
+package state_test
+
+import (
+	"context"
+	"encoding/json"
+
+	"os"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// eventful returns a snapshot in which something of everything has happened.
+func eventful(t *testing.T) state.Snapshot {
+	l := state.Open(t.Name()) // one that no other test has
+	r := l.NewEndpointSet("dns:///api.example.com")
+	t.Cleanup(r.Close)
+	r.SetGuards(state.Guards{
+		FailurePenalty: time.Minute,
+		SlowStart:      state.SlowStart{Window: time.Minute, MinWeightPercent: 25, Aggression: 1},
+		MaxQueued:      1,
+	})
+	v := r.NewReadySet(2)
+	list := func(id string, addrs ...string) *state.Member {
+		return r.Update(nil, []state.Identity{{ID: id, Addrs: addrs}})[0]
+	}
+	acquire := func() state.Lease {
+		lease, _, ok := v.Acquire()
+		require.True(t, ok)
+		t.Cleanup(func() { lease.Release() })
+		return lease
+	}
+
+	departed := list("", "10.0.0.9:50051")
+	v.Set(departed, 1, nil)
+	acquire()
+	r.Update([]*state.Member{departed}, nil)
+	v.Set(list("", "10.0.0.2:50051"), 0, nil) // drains
+	list("", "10.0.0.3:50051")                // has no connection
+	first := list("pod-1", "[2001:db8::1]:50051", "10.0.0.1:50051")
+	v.Set(first, 4, nil)
+	time.Sleep(time.Minute)
+	second := list("", "10.0.0.4:50051")
+	v.Set(second, 8, nil)
+	first.SetMaxInFlight(1)
+	second.SetMaxInFlight(1)
+
+	failed := acquire()
+	var tried state.Tried
+	tried.Add(failed)
+	require.True(t, failed.Fail())
+	require.False(t, failed.Fail())
+	elsewhere, _, outcome := r.AcquireOrQueue(t.Context(), &tried, v)
+	require.Equal(t, state.Chosen, outcome)
+	t.Cleanup(func() { elsewhere.Release() })
+	acquire()
+	waiting, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	_, _, outcome = r.AcquireOrQueue(waiting, nil, v)
+	require.Equal(t, state.Queued, outcome)
+
+	other := l.NewEndpointSet("dns:///api.example.com:443") // without caps
+	t.Cleanup(other.Close)
+	other.NewReadySet(2).Set(other.Update(nil, []state.Identity{{ID: "pod-1", Addrs: []string{"10.0.0.1:50051", "[2001:db8::1]:50051"}}})[0], 4, nil)
+	time.Sleep(31 * time.Second) // between two rises of the second one's weight
+	require.NoError(t, l.Check())
+	s := l.Snapshot()
+	require.Equal(t, l.Key(), s.ResourceKey)
+	s.ResourceKey = "api"
+	return s
+}
+
+// Tests and tools read snapshots by these names.
+func TestSnapshotIsStable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := eventful(t)
+		seen := map[string]bool{}
+		collect(reflect.ValueOf(s), seen)
+		for field, used := range seen {
+			require.True(t, used, "%s is 0 in all of the snapshot", field)
+		}
+		js, err := json.MarshalIndent(s, "", "  ")
+		require.NoError(t, err)
+		golden, err := os.ReadFile("testdata/snapshot.json")
+		require.NoError(t, err)
+		require.Equal(t, string(golden), string(js)+"\n")
+		var back state.Snapshot
+		require.NoError(t, json.Unmarshal(js, &back))
+		require.Equal(t, s, back)
+	})
+}
+
+// collect notes each field of the structs in v, and whether it is used anywhere.
+func collect(v reflect.Value, seen map[string]bool) {
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			collect(v.Index(i), seen)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name := v.Type().Name() + "." + v.Type().Field(i).Name
+			seen[name] = seen[name] || !v.Field(i).IsZero()
+			collect(v.Field(i), seen)
+		}
+	}
+}

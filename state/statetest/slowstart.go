@@ -1,0 +1,86 @@
+package statetest
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/leastconn/grpc-leastconn/state"
+)
+
+// StartSlowly lets a slow start begin anew when the address is next made ready.
+func (m *model) StartSlowly(id int, addr string) { m.sets[id].members[addr].slowStartPending = true }
+
+// Guard sets an endpoint set's guards.
+func (m *model) Guard(id int, g state.Guards) {
+	r := m.sets[id]
+	r.guards = g
+	m.advanceAll(r.those(func(mb *member) bool { return mb.readySet != none }))
+}
+
+// Tick lets one tick of time pass.
+func (m *model) Tick() {
+	m.now += state.Tick
+	m.expirePenalties()
+	for _, r := range m.sets {
+		m.advanceAll(r.those(func(mb *member) bool { return mb.factor < 1 && mb.nextStep <= m.now }))
+	}
+}
+
+// advanceAll advances slow starts, in an order that is chance.
+func (m *model) advanceAll(ms []*member) {
+	for _, mb := range ms {
+		mb.before = mb.classWeight
+	}
+	var moved []*member
+	for _, mb := range ms {
+		if mb.advance(m.now) {
+			moved = append(moved, mb)
+		}
+		mb.updateEligibility()
+	}
+	for _, mb := range moved {
+		mb.either = slices.ContainsFunc(moved, mb.mixes)
+		m.unsure = m.unsure || mb.either
+	}
+}
+
+// mixes reports whether it is chance which of mb and o, which have both moved,
+// the other is taken as.
+func (mb *member) mixes(o *member) bool {
+	near := func(w float64) bool {
+		d := math.Abs(w - mb.effective())
+		return d > 0 && d < w/(1<<15)
+	}
+	return o != mb && o.readySet == mb.readySet && (near(o.effective()) || near(o.before))
+}
+
+// advance gives mb the factor of its age and reports whether that is another one.
+func (mb *member) advance(now time.Duration) bool {
+	s := mb.set.guards.SlowStart
+	was := mb.factor
+	mb.factor = 1
+	if mb.eligible() {
+		mb.factor = slowStartFactor(s, now-mb.since)
+	}
+	if mb.factor < 1 {
+		mb.nextStep = min(now+max(state.Tick, s.Window/256), mb.since+s.Window)
+	}
+	if !mb.selectable || mb.factor == was {
+		return false
+	}
+	mb.classify(mb.effective())
+	return true
+}
+
+// slowStartFactor is Envoy's formula.
+func slowStartFactor(s state.SlowStart, age time.Duration) float64 {
+	if age >= s.Window {
+		return 1
+	}
+	if age < time.Second {
+		age = time.Second
+	}
+	passed := age.Seconds() / s.Window.Seconds()
+	return math.Min(1, math.Max(s.MinWeightPercent/100, math.Pow(passed, 1/s.Aggression)))
+}
