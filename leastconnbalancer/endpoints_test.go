@@ -1,10 +1,12 @@
 package leastconnbalancer_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/balancer/roundrobin"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/resolver"
 
@@ -138,4 +140,35 @@ func TestOneIDListedTwice(t *testing.T) {
 	c.waitReady(ns[0])
 	_, by = c.hold(4)
 	require.Equal(t, map[string]int{"a": 4}, by)
+}
+
+// A resolver may write into the slices that it sent before and send them again.
+// gRPC's own policies hear that, and so does this one.
+func TestListEditedInPlaceIsHeard(t *testing.T) {
+	asRoundRobin(t, func(e *env, cfg leastconntest.ChannelConfig) {
+		ns := e.nodes("a", "b", "c")
+		list := leastconntest.Endpoints(ns[:2]...)
+		cfg.Endpoints = list
+		c := e.unused(cfg)
+		answer := func(want ...string) {
+			e.wait("answers from these alone", func() bool {
+				by := tally(c.calls(6))
+				for _, name := range want {
+					if by[name] == 0 {
+						return false
+					}
+				}
+				return len(by) == len(want)
+			})
+		}
+		answer("a", "b")
+		list[0].Addresses[0].Addr = ns[2].Addr()
+		require.NoError(e, c.Update(list...))
+		answer("b", "c")
+		if !strings.Contains(cfg.ServiceConfig, roundrobin.Name) { // which has no weights
+			list[1] = lcresolver.SetWeight(list[1], 0)
+			require.NoError(e, c.Update(list...))
+			answer("c")
+		}
+	})
 }

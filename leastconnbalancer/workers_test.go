@@ -79,14 +79,14 @@ type call struct {
 // work is some calls, in the order of their ends.
 type work []call
 
-// closedLoop lets twelve workers call the endpoints for some time of a bubble,
-// and rest for 2 ms after a failure.
-func (c *fakeConn) closedLoop(d time.Duration, behaviours map[string]behaviour) (calls work) {
+// closedLoop lets workers call the endpoints for some time of a bubble, and rest
+// for 2 ms after a failure.
+func (c *fakeConn) closedLoop(workers int, d time.Duration, behaviours map[string]behaviour) (calls work) {
 	c.tb.Helper()
 	var mu sync.Mutex
 	var loop sync.WaitGroup
 	first := time.Now()
-	for range 12 {
+	for range workers {
 		loop.Go(func() {
 			for begun := time.Duration(0); begun < d && !c.tb.Failed(); begun = time.Since(first) {
 				ctx, cancel := context.WithCancel(c.tb.Context()) // which tells RPCs apart

@@ -13,14 +13,14 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// site serves the page at "/".
-type site struct {
+// env serves the page at "/".
+type env struct {
 	*testing.T
 	*httptest.Server
 }
 
-func newSite(t *testing.T) *site {
-	s := &site{t, httptest.NewServer(debugpage.Handler())}
+func newEnv(t *testing.T) *env {
+	s := &env{t, httptest.NewServer(debugpage.Handler())}
 	t.Cleanup(s.Close)
 	return s
 }
@@ -32,7 +32,7 @@ type answer struct {
 }
 
 // do asks for a path, as one who accepts what the header says.
-func (s *site) do(method, path, accept string) answer {
+func (s *env) do(method, path, accept string) answer {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, s.URL+path, nil)
 	require.NoError(s, err)
@@ -46,7 +46,7 @@ func (s *site) do(method, path, accept string) answer {
 }
 
 // get asks with a query and returns what there is.
-func (s *site) get(query string) string {
+func (s *env) get(query string) string {
 	s.Helper()
 	a := s.do(http.MethodGet, "/"+query, "*/*")
 	require.Equal(s, http.StatusOK, a.StatusCode, a.body)
@@ -62,7 +62,7 @@ type document struct {
 	Services []state.Snapshot
 }
 
-func (s *site) json(query string) (d document) {
+func (s *env) json(query string) (d document) {
 	s.Helper()
 	require.NoError(s, json.Unmarshal([]byte(s.get("?format=json"+query)), &d))
 	return d
