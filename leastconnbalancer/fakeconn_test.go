@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -93,8 +94,8 @@ func passes(d time.Duration) {
 	synctest.Wait()
 }
 
-// list gives the policy one-letter endpoints by level, the highest first. The
-// config may be "", which is none.
+// list gives the policy one-letter endpoints by level, the highest first; those
+// in capitals drain. The config may be "", which is none.
 func (c *fakeConn) list(config string, levels ...string) {
 	c.tb.Helper()
 	c.config = nil
@@ -106,8 +107,12 @@ func (c *fakeConn) list(config string, levels ...string) {
 	var eps []resolver.Endpoint
 	for level, names := range levels {
 		for _, name := range names {
-			ep := resolver.Endpoint{Addresses: []resolver.Address{{Addr: string(name)}}}
-			eps = append(eps, lcresolver.SetPriority(ep, uint32(level)))
+			addr := strings.ToLower(string(name))
+			ep := lcresolver.SetPriority(resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}}, uint32(level))
+			if addr != string(name) {
+				ep = lcresolver.SetWeight(ep, 0)
+			}
+			eps = append(eps, ep)
 		}
 	}
 	require.NoError(c.tb, c.update(eps))

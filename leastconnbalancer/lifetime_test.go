@@ -133,7 +133,7 @@ func (c *channel) churn(n *leastconntest.Node, from, updates int) []resolver.End
 	return last
 }
 
-// Endpoints and levels that come and go leave nothing, those with a stream are
+// Endpoints that come and go leave nothing, those with a stream are
 // known until it ends; nor do channels that are closed.
 func TestChurnLeavesNothing(t *testing.T) {
 	e := newEnv(t)
@@ -153,10 +153,6 @@ func TestChurnLeavesNothing(t *testing.T) {
 	require.Len(t, c.snapshot().Endpoints, 10)
 	heap, goroutines := heapInUse(), runtime.NumGoroutine()
 	last = c.churn(n, 21, 50)
-	for p := range uint32(1000) {
-		last[0] = lcresolver.SetPriority(last[0], p)
-		require.NoError(t, c.Update(last...))
-	}
 	for range 10 {
 		require.ErrorIs(t, c.Update(), balancer.ErrBadResolverState)
 		require.NoError(t, c.Update(last...))
@@ -177,6 +173,26 @@ func TestChurnLeavesNothing(t *testing.T) {
 	require.Len(t, c.snapshot().EndpointSets, 1)
 	e.atMostGoroutines(goroutines)
 	e.wait("the heap has grown by less than 1 MB", func() bool { return heapInUse() < heap+1<<20 })
+}
+
+// Levels that have gone leave nothing, however many there were.
+func TestLevelsThatWentLeaveNothing(t *testing.T) {
+	e := newEnv(t)
+	ns := e.nodes("a")
+	c := e.dial(ns...)
+	c.hold(2)
+	move := func(from, to uint32) {
+		for p := from; p < to; p++ {
+			require.NoError(t, c.Update(lcresolver.SetPriority(ns[0].Endpoint(), p)))
+		}
+	}
+	move(0, 100)
+	heap := heapInUse()
+	move(100, 5000)
+	e.wait("the heap has grown by less than 256 KB", func() bool { return heapInUse() < heap+256<<10 })
+	require.EqualValues(t, 4999, c.member(ns[0]).Priority)
+	c.counts(ns, 2)
+	e.conns(ns, 1)
 }
 
 // longest is the longest that RPCs may wait for a level.
