@@ -224,7 +224,9 @@ func TestWhatLeavesAPenalty(t *testing.T) {
 		"connection breaks": {func(c *channel, ns []*leastconntest.Node) error {
 			held, _ := c.hold(1)
 			for _, n := range ns {
-				n.Stop()
+				if n.Name() == held[0].Node() {
+					n.Stop()
+				}
 			}
 			return held[0].Wait()
 		}, 1},

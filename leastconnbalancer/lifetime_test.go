@@ -25,7 +25,8 @@ func (c *channel) ledger() weak.Pointer[state.Ledger] {
 	return weak.Make(l)
 }
 
-// collected waits until the ledger is gone.
+// collected waits until the ledger is gone. No other test may run, since whoever
+// looks for a ledger holds all of them for a moment.
 func (e *env) collected(p weak.Pointer[state.Ledger]) {
 	e.Helper()
 	e.wait("the ledger is collected", func() bool {
@@ -46,7 +47,7 @@ func heapInUse() uint64 {
 // A ledger whose only holder is a stream lives, a new channel finds the stream in
 // it, and it goes with the last of both.
 func TestLedgerHeldByLiveStreams(t *testing.T) {
-	e := parallelEnv(t)
+	e := newEnv(t)
 	ns := e.nodes("a", "b")
 	c := e.dial(ns[0])
 	streams, _ := c.hold(3)
@@ -74,12 +75,11 @@ func TestLedgerHeldByLiveStreams(t *testing.T) {
 // Finished streams that the application keeps, with the interceptors, too, what
 // RPCs have tried, and RPCs that waited for a level hold no ledger.
 func TestWhatHoldsNoLedger(t *testing.T) {
-	t.Parallel()
 	for name, cfg := range map[string]leastconntest.ChannelConfig{
 		"plain": retrying(3), "with the interceptors": intercepted(retrying(3)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := parallelEnv(t)
+			e := newEnv(t)
 			ns := e.nodes("a", "b", "c")
 			c := e.dialWith(cfg, ns...)
 			ledger := c.ledger()
@@ -99,7 +99,7 @@ func TestWhatHoldsNoLedger(t *testing.T) {
 		})
 	}
 	t.Run("closed while a level is waited for", func(t *testing.T) {
-		e := parallelEnv(t)
+		e := newEnv(t)
 		ns := e.nodes("a", "b")
 		d := newDialer()
 		d.shut(ns[0])

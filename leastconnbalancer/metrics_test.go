@@ -221,7 +221,7 @@ func TestMetricsAreExactAmidChanges(t *testing.T) {
 // A reporter that a plugin keeps holds no ledger, neither one that the channel
 // has left nor that of a closed one, and reports nothing any more.
 func TestReporterHoldsNoLedger(t *testing.T) {
-	e := parallelEnv(t)
+	e := newEnv(t)
 	ns := e.nodes("a", "b")
 	cfg, r := recorded(leastconntest.ChannelConfig{})
 	r.keeps = true

@@ -100,7 +100,7 @@ func TestSilentConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	client := quickly()
 	client.DialOptions = append(client.DialOptions, grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}))
-	server := grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Second, Timeout: 200 * time.Millisecond})
+	server := grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Second, Timeout: 5 * time.Second})
 	var silent []*proxiedRPC
 	silence := func(p phase, k leastconntest.Kind, cfg leastconntest.ChannelConfig, strike func(*leastconntest.Proxy), opts ...grpc.ServerOption) {
 		x := newProxiedRPC(newEnv(t), k, cfg, opts...)

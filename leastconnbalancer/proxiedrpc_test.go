@@ -4,11 +4,13 @@ import (
 	"context"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/resolver"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
@@ -57,7 +59,14 @@ func newProxiedRPC(e *env, kind leastconntest.Kind, cfg leastconntest.ChannelCon
 	x.Cleanup(x.finish)
 	x.ctx, x.cancel = context.WithCancel(x.env.ctx)
 	x.Cleanup(x.cancel)
-	x.nodes = append([]*leastconntest.Node{x.node("a", opts...)}, x.env.nodes("b", "c")...)
+	for _, name := range []string{"a", "b", "c"} {
+		// A client may ask as often as it can whether a server is alive.
+		of := []grpc.ServerOption{grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second})}
+		if name == "a" {
+			of = append(of, opts...)
+		}
+		x.nodes = append(x.nodes, x.node(name, of...))
+	}
 	for _, n := range x.nodes {
 		n.HoldUnary(true)
 	}
