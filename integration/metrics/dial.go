@@ -1,4 +1,4 @@
-package integration
+package main
 
 import (
 	"github.com/prometheus/client_golang/prometheus"

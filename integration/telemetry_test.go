@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/stats/opentelemetry"
 
@@ -57,20 +56,19 @@ func telemetryOf(t *testing.T, metrics *stats.MetricSet, optionalLabels ...strin
 	return &telemetry{t, opentelemetry.MetricsOptions{MeterProvider: provider, Metrics: metrics, OptionalLabels: optionalLabels}, page}
 }
 
-// dial opens a channel that reports, and waits until it can use the nodes.
-func (m *telemetry) dial(cfg leastconntest.ChannelConfig, nodes ...*leastconntest.Node) *leastconntest.Channel {
+// dial opens a channel that reports.
+func (m *telemetry) dial(cfg leastconntest.ChannelConfig, nodes ...*leastconntest.Node) *env {
 	m.Helper()
-	cfg.Endpoints = leastconntest.Endpoints(nodes...)
-	cfg.DialOptions = append(cfg.DialOptions, m.dialOption())
-	c, err := leastconntest.Dial(cfg)
-	require.NoError(m, err)
-	m.Cleanup(func() { c.Close() })
-	c.Connect()
-	return c
+	cfg.DialOptions = append(cfg.DialOptions, opentelemetry.DialOption(opentelemetry.Options{MetricsOptions: m.options}))
+	return dial(m.T, cfg, all(nodes...)...)
 }
 
-func (m *telemetry) dialOption() grpc.DialOption {
-	return opentelemetry.DialOption(opentelemetry.Options{MetricsOptions: m.options})
+// dialReady opens a channel that reports and waits until it can use the nodes.
+func (m *telemetry) dialReady(target string, nodes ...*leastconntest.Node) *env {
+	m.Helper()
+	e := m.dial(leastconntest.ChannelConfig{Target: target}, nodes...)
+	e.waitReady(all(nodes...)...)
+	return e
 }
 
 // sample is one line of a scrape.
