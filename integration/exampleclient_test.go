@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,44 +17,26 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// exampleClient is a process of examples/client that serves its page.
+// exampleClient is a process of an example that serves its page.
 type exampleClient struct {
 	*testing.T
 	process *exec.Cmd
 	addr    string // of the page and the metrics
-	output  journal
+	output  output
 }
 
-// journal is what a process has printed so far.
-type journal struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.String()
-}
-
-// buildClient returns the path of the client's program.
-func buildClient(t *testing.T) string {
+// buildProgram returns the path of a program of the root module, or of this one.
+func buildProgram(t *testing.T, dir string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "client")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./examples/client")
-	build.Dir = ".."
+	program := filepath.Join(t.TempDir(), filepath.Base(dir))
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build.Dir = dir
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return program
 }
 
-var pageAt = regexp.MustCompile(`(?m)^page http://([^/]+)/ `)
+var pageAt = regexp.MustCompile(`(?m)^page http://([^/]+)/`)
 
 // startClient starts the program for as long as the test runs. It must end well
 // when it is interrupted.
@@ -128,8 +108,8 @@ func (f nodeFile) list(maxInFlight int, nodes ...*leastconntest.Node) {
 
 // Two processes show their own load each; together they show what the servers
 // handle.
-func TestD82TwoProcesses(t *testing.T) {
-	program := buildClient(t)
+func TestTwoProcessesShowTheirOwn(t *testing.T) {
+	program := buildProgram(t, "../examples/client")
 	nodes := startNodes(t, "a", "b", "c")
 	caps := []int{2, 3}
 	var files []nodeFile

@@ -82,8 +82,8 @@ func inFlightOn(screen string) map[string]int {
 
 // In a real terminal the table changes in place while the third server becomes
 // level, and its last state stays when the program has ended.
-func TestD88WatchInATerminal(t *testing.T) {
-	term := startTerminal(t, buildClient(t), "-watch", "-every", "100ms")
+func TestWatchInATerminal(t *testing.T) {
+	term := startTerminal(t, buildProgram(t, "../interop/scenarios"), "-watch", "-every", "100ms")
 	term.see("two servers, level", func(screen string) bool {
 		by := inFlightOn(screen)
 		return len(by) == 2 && by["a"] >= 2 && by["b"] >= 2

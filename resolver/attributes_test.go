@@ -20,80 +20,109 @@ func endpoint() grpcresolver.Endpoint {
 	}
 }
 
-func TestWeight(t *testing.T) {
-	grpcs := func(w uint32) grpcresolver.Endpoint { return weight.Set(endpoint(), weight.EndpointInfo{Weight: w}) }
-	for name, tc := range map[string]struct {
-		endpoint grpcresolver.Endpoint
-		want     uint32
-	}{
-		"none":                     {endpoint(), 1},
-		"none, without attributes": {grpcresolver.Endpoint{}, 1},
-		"ours":                     {resolver.SetWeight(endpoint(), 7), 7},
-		"ours, 0 drains":           {resolver.SetWeight(endpoint(), 0), 0},
-		"ours, on nothing":         {resolver.SetWeight(grpcresolver.Endpoint{}, 7), 7},
-		"ours, the last holds":     {resolver.SetWeight(resolver.SetWeight(endpoint(), 7), 8), 8},
-		"ours, above the bounds":   {resolver.SetWeight(endpoint(), math.MaxUint32), math.MaxUint32},
-		"grpc's":                   {grpcs(9), 9},
-		"grpc's 0 is none":         {grpcs(0), 1},
-		"ours before grpc's":       {resolver.SetWeight(grpcs(9), 7), 7},
-		"our 0 before grpc's":      {resolver.SetWeight(grpcs(9), 0), 0},
-		"ours, then grpc's":        {weight.Set(resolver.SetWeight(endpoint(), 7), weight.EndpointInfo{Weight: 9}), 7},
-	} {
-		require.Equal(t, tc.want, resolver.Weight(tc.endpoint), name)
-	}
-	require.Equal(t, uint32(1<<31), uint32(resolver.MaxWeight))
+// maxInFlight is a cap and whether there is one.
+type maxInFlight struct {
+	limit uint32
+	ok    bool
 }
 
-func TestID(t *testing.T) {
-	require.Empty(t, resolver.ID(grpcresolver.Endpoint{}))
-	require.Empty(t, resolver.ID(endpoint()))
-	require.Equal(t, "u", resolver.ID(resolver.SetID(endpoint(), "u")))
-	require.Equal(t, "v", resolver.ID(resolver.SetID(resolver.SetID(endpoint(), "u"), "v")))
-	require.Empty(t, resolver.ID(resolver.SetID(resolver.SetID(endpoint(), "u"), "")))
+// facts are all that can be said of an endpoint.
+type facts struct {
+	weight, priority uint32
+	max              maxInFlight
+	id               string
+}
+
+func factsOf(ep grpcresolver.Endpoint) facts {
+	limit, ok := resolver.MaxInFlight(ep)
+	return facts{resolver.Weight(ep), resolver.Priority(ep), maxInFlight{limit, ok}, resolver.ID(ep)}
+}
+
+// setAll sets each fact.
+func setAll(ep grpcresolver.Endpoint, f facts) grpcresolver.Endpoint {
+	ep = resolver.SetPriority(resolver.SetWeight(ep, f.weight), f.priority)
+	return resolver.SetID(resolver.SetMaxInFlight(ep, f.max.limit), f.id)
+}
+
+func TestEndpointAttributes(t *testing.T) {
+	none := facts{weight: 1}
+	some := facts{7, 2, maxInFlight{3, true}, "u"}
+	grpcs := func(ep grpcresolver.Endpoint, w uint32) grpcresolver.Endpoint {
+		return weight.Set(ep, weight.EndpointInfo{Weight: w})
+	}
+	theirs := setAll(endpoint(), some).Attributes
+	for name, tc := range map[string]struct {
+		endpoint grpcresolver.Endpoint
+		want     facts
+	}{
+		"none":                     {endpoint(), none},
+		"none, without attributes": {grpcresolver.Endpoint{}, none},
+		"all":                      {setAll(endpoint(), some), some},
+		"all, on nothing":          {setAll(grpcresolver.Endpoint{}, some), some},
+		"the last holds":           {setAll(setAll(endpoint(), facts{9, 9, maxInFlight{9, true}, "v"}), some), some},
+		"zero is said, too":        {setAll(setAll(endpoint(), some), facts{}), facts{max: maxInFlight{ok: true}}},
+		"the highest": {
+			setAll(endpoint(), facts{math.MaxUint32, math.MaxUint32, maxInFlight{math.MaxUint32, true}, "u"}),
+			facts{math.MaxUint32, math.MaxUint32, maxInFlight{math.MaxUint32, true}, "u"},
+		},
+		"weight alone":             {resolver.SetWeight(endpoint(), 7), facts{weight: 7}},
+		"priority alone":           {resolver.SetPriority(endpoint(), 7), facts{weight: 1, priority: 7}},
+		"cap alone":                {resolver.SetMaxInFlight(endpoint(), 7), facts{weight: 1, max: maxInFlight{7, true}}},
+		"id alone":                 {resolver.SetID(endpoint(), "7"), facts{weight: 1, id: "7"}},
+		"grpc's weight":            {grpcs(endpoint(), 9), facts{weight: 9}},
+		"grpc's weight 0 is none":  {grpcs(endpoint(), 0), none},
+		"ours before grpc's":       {resolver.SetWeight(grpcs(endpoint(), 9), 7), facts{weight: 7}},
+		"our 0 before grpc's":      {resolver.SetWeight(grpcs(endpoint(), 9), 0), facts{}},
+		"ours, then grpc's":        {grpcs(resolver.SetWeight(endpoint(), 7), 9), facts{weight: 7}},
+		"those of an address only": {grpcresolver.Endpoint{Addresses: []grpcresolver.Address{{Addr: "10.0.0.1:443", Attributes: theirs}}}, none},
+		"the balancer's of an address only": {
+			// Inside an endpoint it must not be read.
+			grpcresolver.Endpoint{Addresses: []grpcresolver.Address{{Addr: "10.0.0.1:443", BalancerAttributes: theirs}}}, none,
+		},
+	} {
+		require.Equal(t, tc.want, factsOf(tc.endpoint), name)
+	}
+	require.Equal(t, uint32(1<<31), uint32(resolver.MaxWeight))
+	require.Equal(t, uint32(1<<31-1), uint32(resolver.MaxMaxInFlight))
+}
+
+// A setter leaves its argument as it is, and what others have set.
+func TestSettersCopy(t *testing.T) {
+	some := facts{7, 2, maxInFlight{3, true}, "u"}
+	ep := setAll(endpoint(), some)
+	setAll(ep, facts{8, 8, maxInFlight{8, true}, "v"})
+	require.Equal(t, some, factsOf(ep))
+	require.Equal(t, "kept", ep.Attributes.Value("theirs"))
+	require.Equal(t, endpoint().Addresses, ep.Addresses)
+	require.Equal(t, "kept", endpoint().Attributes.Value("theirs"))
+}
+
+// Policies compare attributes to find out what is new.
+func TestEqualFactsAreEqualAttributes(t *testing.T) {
+	for name, set := range map[string]func(uint32) grpcresolver.Endpoint{
+		"weight":      func(v uint32) grpcresolver.Endpoint { return resolver.SetWeight(endpoint(), v) },
+		"priority":    func(v uint32) grpcresolver.Endpoint { return resolver.SetPriority(endpoint(), v) },
+		"maxInFlight": func(v uint32) grpcresolver.Endpoint { return resolver.SetMaxInFlight(endpoint(), v) },
+		"id":          func(v uint32) grpcresolver.Endpoint { return resolver.SetID(endpoint(), string(rune('a'+v))) },
+	} {
+		require.True(t, set(1).Attributes.Equal(set(1).Attributes), name)
+		require.False(t, set(1).Attributes.Equal(set(2).Attributes), name)
+		require.False(t, set(0).Attributes.Equal(endpoint().Attributes), name)
+	}
+	require.False(t, resolver.SetPriority(endpoint(), 1).Attributes.Equal(resolver.SetWeight(endpoint(), 1).Attributes))
 }
 
 func TestResourceKey(t *testing.T) {
-	require.Empty(t, resolver.ResourceKey(grpcresolver.State{}))
 	s := grpcresolver.State{Attributes: attributes.New("theirs", "kept")}
-	require.Empty(t, resolver.ResourceKey(s))
-	require.Equal(t, "chat", resolver.ResourceKey(resolver.SetResourceKey(s, "chat")))
+	for _, without := range []grpcresolver.State{{}, s} {
+		require.Empty(t, resolver.ResourceKey(without))
+		named := resolver.SetResourceKey(without, "chat")
+		require.Equal(t, "chat", resolver.ResourceKey(named))
+		require.Empty(t, resolver.ResourceKey(without), "the argument is as it was")
+		require.True(t, named.Attributes.Equal(resolver.SetResourceKey(without, "chat").Attributes))
+		require.False(t, named.Attributes.Equal(resolver.SetResourceKey(without, "web").Attributes))
+		require.Equal(t, "web", resolver.ResourceKey(resolver.SetResourceKey(named, "web")))
+		require.Empty(t, resolver.ResourceKey(resolver.SetResourceKey(named, "")))
+	}
 	require.Equal(t, "kept", resolver.SetResourceKey(s, "chat").Attributes.Value("theirs"))
-}
-
-// The facts of an endpoint are independent of each other.
-func TestFactsTogether(t *testing.T) {
-	ep := resolver.SetID(resolver.SetWeight(endpoint(), 7), "u")
-	require.EqualValues(t, 7, resolver.Weight(ep))
-	require.Equal(t, "u", resolver.ID(ep))
-	require.Equal(t, "kept", ep.Attributes.Value("theirs"))
-	require.Equal(t, endpoint().Addresses, ep.Addresses)
-}
-
-// Setters leave their argument as it is.
-func TestSettersCopy(t *testing.T) {
-	ep := resolver.SetID(resolver.SetWeight(endpoint(), 7), "u")
-	s := resolver.SetResourceKey(grpcresolver.State{}, "chat")
-	resolver.SetWeight(ep, 8)
-	resolver.SetID(ep, "v")
-	resolver.SetResourceKey(s, "mail")
-	require.EqualValues(t, 7, resolver.Weight(ep))
-	require.Equal(t, "u", resolver.ID(ep))
-	require.Equal(t, "chat", resolver.ResourceKey(s))
-}
-
-// gRPC and the policy tell by equal attributes that nothing has changed.
-func TestEqualFactsAreEqualAttributes(t *testing.T) {
-	set := func(w uint32, id string) *attributes.Attributes {
-		return resolver.SetID(resolver.SetWeight(endpoint(), w), id).Attributes
-	}
-	require.True(t, set(7, "u").Equal(set(7, "u")))
-	require.False(t, set(7, "u").Equal(set(8, "u")))
-	require.False(t, set(7, "u").Equal(set(7, "v")))
-	require.False(t, set(0, "u").Equal(endpoint().Attributes))
-
-	key := func(k string) *attributes.Attributes {
-		return resolver.SetResourceKey(grpcresolver.State{}, k).Attributes
-	}
-	require.True(t, key("chat").Equal(key("chat")))
-	require.False(t, key("chat").Equal(key("mail")))
 }

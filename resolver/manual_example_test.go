@@ -144,8 +144,8 @@ func Example_discovery() {
 	}
 	waitForWeights(large, small, spare)
 	fmt.Println("4 more after it has moved:", open(conn, 4))
-	for _, n := range nodesOf("orders") {
-		fmt.Println(n.ID, "has", n.InFlight)
+	for _, e := range endpointsOf("orders") {
+		fmt.Println(e.ID, "has", e.InFlight)
 	}
 	// Output:
 	// 3 streams: map[large:2 small:1]
@@ -168,8 +168,8 @@ func open(conn *grpc.ClientConn, n int) map[string]int {
 	return leastconntest.Counts(streams)
 }
 
-// nodesOf returns what the process knows of a service, by id here.
-func nodesOf(resourceKey string) []state.EndpointSnapshot {
+// endpointsOf returns what the process knows of a service, by id here.
+func endpointsOf(resourceKey string) []state.EndpointSnapshot {
 	for _, s := range state.Snapshots() {
 		if s.ResourceKey == resourceKey {
 			slices.SortFunc(s.Endpoints, func(a, b state.EndpointSnapshot) int { return strings.Compare(a.ID, b.ID) })
@@ -182,11 +182,11 @@ func nodesOf(resourceKey string) []state.EndpointSnapshot {
 // waitForWeights waits until all servers are connected with their weights.
 func waitForWeights(servers ...server) {
 	err := leastconntest.WaitFor(context.Background(), "all servers", func() bool {
-		nodes := nodesOf("orders")
-		return len(nodes) == len(servers) && !slices.ContainsFunc(nodes, func(n state.EndpointSnapshot) bool {
-			i := slices.IndexFunc(servers, func(s server) bool { return s.id == n.ID })
-			m := n.Members
-			return len(m) != 1 || !m[0].Ready || m[0].Weight != servers[i].weight || !slices.Contains(n.Addresses, servers[i].addr)
+		endpoints := endpointsOf("orders")
+		return len(endpoints) == len(servers) && !slices.ContainsFunc(endpoints, func(e state.EndpointSnapshot) bool {
+			i := slices.IndexFunc(servers, func(s server) bool { return s.id == e.ID })
+			m := e.Members
+			return len(m) != 1 || !m[0].Ready || m[0].Weight != servers[i].weight || !slices.Contains(e.Addresses, servers[i].addr)
 		})
 	})
 	if err != nil {

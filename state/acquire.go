@@ -85,7 +85,7 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 		return Chosen, nil
 	case !full:
 		return Empty, nil
-	case a.rpc == nil || r.queue.line.Len() >= r.guards.MaxQueued:
+	case a.rpc == nil || r.queue.queued.Len() >= r.guards.MaxQueued:
 		return Refused, nil
 	}
 	if r.queue.queueSets == nil {

@@ -52,10 +52,10 @@ func (r *EndpointSet) check() error {
 		fail("%d members more than the orders have", placed)
 	}
 	for s := range r.ledger.sets {
-		waiting += s.queue.line.Len()
+		waiting += s.queue.queued.Len()
 	}
 	if waiting != r.ledger.waiting {
-		fail("%d RPCs in line, %d waiting", waiting, r.ledger.waiting)
+		fail("%d RPCs queued, %d waiting", waiting, r.ledger.waiting)
 	}
 	return errors.Join(errs...)
 }
@@ -100,11 +100,11 @@ func (v *ReadySet) check() error {
 func (r *EndpointSet) checkQueue() error {
 	q := &r.queue
 	last, queued := uint64(0), 0
-	for e := q.line.Front(); e != nil; e = e.Next() {
+	for e := q.queued.Front(); e != nil; e = e.Next() {
 		w := e.Value.(*waiter)
 		queued++
 		if w.arrival <= last || w.element != e || q.waiters[w.rpc] != w {
-			return fmt.Errorf("endpoint set %q: waiter %d is out of line", r.name, w.arrival)
+			return fmt.Errorf("endpoint set %q: waiter %d is out of order", r.name, w.arrival)
 		}
 		last = w.arrival
 	}

@@ -12,28 +12,28 @@ const noLimit = math.MaxInt64
 // Member is one endpoint of an endpoint set. While it is in a ready set, RPCs are
 // given to it: unless its weight is 0 or it is at its cap.
 type Member struct {
-	set      *EndpointSet
 	endpoint *endpoint // nil once it has left
+	set      *EndpointSet
+
+	// What changed brings everything else in line with.
+	value    any       // which the order has, too
+	readySet *ReadySet // nil while it is not ready
+	limit    int64     // of its endpoint's RPCs in flight
+	weight   uint32
+	newcomer bool // it takes its place anew
+
+	// What follows from that and from the endpoint's load.
+	full       bool         // it is eligible, and at its limit
+	eligibleIn *ReadySet    // the ready set that it has a weight above 0 in
+	placedAs   float64      // the weight that it has in the ready set's order
+	handle     order.Handle // there; None while it may not be chosen
+	suspended  order.Handle // there, while it is full; else None
+	slowStart  memberSlowStart
+
 	id       string
 	addrs    []string // sorted, each once
 	leaving  bool     // while an update is applied
 	leftBusy bool     // RPCs were in flight on its endpoint when it left
-
-	// What changed brings everything else in line with.
-	readySet *ReadySet // nil while it is not ready
-	weight   uint32
-	value    any
-	limit    int64 // of its endpoint's RPCs in flight
-	newcomer bool  // it takes its place anew
-
-	// What follows from that and from the endpoint's load.
-	eligibleIn *ReadySet    // the ready set that it has a weight above 0 in
-	full       bool         // it is eligible, and at its limit
-	handle     order.Handle // in the ready set's order; None while it may not be chosen
-	suspended  order.Handle // there, while it is full; else None
-	placedAs   float64      // the weight that it has there
-
-	slowStart memberSlowStart
 }
 
 func (r *EndpointSet) newMember() *Member {

@@ -14,7 +14,7 @@ import (
 // no wake-up is lost and a cap holds for those that wait, too.
 type queue struct {
 	waiters   map[<-chan struct{}]*waiter // queued or granted, by RPC
-	line      list.List                   // of the waiters that are queued
+	queued    list.List                   // waiters, by arrival
 	queueSets []*ReadySet                 // where there may be room for them
 }
 
@@ -28,25 +28,25 @@ func (r *EndpointSet) SetQueueSets(sets ...*ReadySet) {
 	r.grant()
 }
 
-// enqueue puts w into the line at its place: the end, or, once it was granted
+// enqueue puts w into the queue at its place: the end, or, once it was granted
 // something, near the front.
 func (r *EndpointSet) enqueue(w *waiter) {
-	line := &r.queue.line
+	queued := &r.queue.queued
 	r.ledger.waiting++
-	if last := line.Back(); last == nil || last.Value.(*waiter).arrival < w.arrival {
-		w.element = line.PushBack(w)
+	if last := queued.Back(); last == nil || last.Value.(*waiter).arrival < w.arrival {
+		w.element = queued.PushBack(w)
 		return
 	}
-	after := line.Front()
+	after := queued.Front()
 	for after.Value.(*waiter).arrival < w.arrival {
 		after = after.Next()
 	}
-	w.element = line.InsertBefore(w, after)
+	w.element = queued.InsertBefore(w, after)
 }
 
-// dequeue takes w out of the line.
+// dequeue takes w out of the queue.
 func (r *EndpointSet) dequeue(w *waiter) {
-	r.queue.line.Remove(w.element)
+	r.queue.queued.Remove(w.element)
 	w.element = nil
 	r.ledger.waiting--
 }
@@ -59,7 +59,7 @@ func (r *EndpointSet) grant() {
 }
 
 func (r *EndpointSet) grantOne() bool {
-	first := r.queue.line.Front()
+	first := r.queue.queued.Front()
 	if first == nil {
 		return false
 	}
@@ -83,7 +83,7 @@ func (l *Ledger) grantOn(n *endpoint) {
 	for again := true; again; {
 		var rs []*EndpointSet
 		for _, m := range n.members {
-			if m.handle != order.None && m.set.queue.line.Len() > 0 {
+			if m.handle != order.None && m.set.queue.queued.Len() > 0 {
 				rs = append(rs, m.set)
 			}
 		}
@@ -92,12 +92,12 @@ func (l *Ledger) grantOn(n *endpoint) {
 	}
 }
 
-func (r *EndpointSet) firstArrival() uint64 { return r.queue.line.Front().Value.(*waiter).arrival }
+func (r *EndpointSet) firstArrival() uint64 { return r.queue.queued.Front().Value.(*waiter).arrival }
 
 // revoke takes back what was granted on m in a ready set that it takes no RPCs in any
 // more. The RPCs wait again, at their places.
 func (r *EndpointSet) revoke(m *Member) {
-	if len(r.queue.waiters) == r.queue.line.Len() {
+	if len(r.queue.waiters) == r.queue.queued.Len() {
 		return // nothing is granted
 	}
 	var back []Lease
@@ -117,7 +117,7 @@ func (r *EndpointSet) revoke(m *Member) {
 // watches over them.
 func (r *EndpointSet) cancelAll() []func() bool {
 	waiters := r.queue.waiters
-	r.ledger.waiting -= r.queue.line.Len()
+	r.ledger.waiting -= r.queue.queued.Len()
 	r.queue = queue{}
 	var stops []func() bool
 	for _, w := range waiters {

@@ -45,9 +45,9 @@ func TestFactor(t *testing.T) {
 	}
 }
 
-// An endpoint that joins ramps from when it is ready, in steps of the window / 256,
+// An endpoint that joins starts slowly when it is ready, in steps of the window / 256,
 // and is full at the window's end, exactly.
-func TestNewcomerRamps(t *testing.T) {
+func TestFactorRisesInSteps(t *testing.T) {
 	inTime(t, func(e *env) {
 		e.guard(linear)
 		e.add("a", "b")
@@ -69,7 +69,7 @@ func TestNewcomerRamps(t *testing.T) {
 }
 
 // What does not begin a ramp anew, and what does.
-func TestWhatRestartsARamp(t *testing.T) {
+func TestWhatRestartsASlowStart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(e *env)
 		want    float64 // after half the window
@@ -86,7 +86,7 @@ func TestWhatRestartsARamp(t *testing.T) {
 		"failure":         {func(e *env) { e.members["c"].StartSlowly(); e.readySet.Remove(e.members["c"]); e.set("c", 1) }, 0.1},
 		"failure, ready":  {func(e *env) { e.members["c"].StartSlowly(); e.set("c", 1) }, 0.1},
 		"failure, no set": {func(e *env) { e.members["c"].StartSlowly() }, 0.5},
-		"new node":        {func(e *env) { e.remove("c"); e.add("c") }, 0.1},
+		"new endpoint":    {func(e *env) { e.remove("c"); e.add("c") }, 0.1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTime(t, func(e *env) {
@@ -105,7 +105,7 @@ func TestWhatRestartsARamp(t *testing.T) {
 
 // Two busy endpoints and a newcomer: at first it gets its share of what is new, and
 // once the window is over it is level.
-func TestD44NewcomerInABusyFleet(t *testing.T) {
+func TestNewcomerInABusyFleet(t *testing.T) {
 	inTime(t, func(e *env) {
 		e.guard(linear)
 		e.add("a", "b")
@@ -123,7 +123,7 @@ func TestD44NewcomerInABusyFleet(t *testing.T) {
 
 // Other endpoint sets that list an endpoint go on with its ramp, or begin it when it has
 // not begun: each endpoint set that had a list before takes it as a newcomer.
-func TestRampOfTwoRosters(t *testing.T) {
+func TestSlowStartOfTwoEndpointSets(t *testing.T) {
 	inTime(t, func(x *env) {
 		y, z := newEnvOn(x.T, x.ledger), newEnvOn(x.T, x.ledger)
 		for _, e := range []*env{x, y} {

@@ -126,7 +126,7 @@ func (m *Member) snapshot() MemberSnapshot {
 }
 
 func (r *EndpointSet) snapshot() EndpointSetSnapshot {
-	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.line.Len()), Counters: r.countersLocked()}
+	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.queued.Len()), Counters: r.countersLocked()}
 }
 
 // Snapshots returns the snapshots of all ledgers in use, by resource key.

@@ -11,7 +11,7 @@ type waiter struct {
 	set      *EndpointSet
 	rpc      <-chan struct{}
 	arrival  uint64        // in the ledger
-	element  *list.Element // in the line; nil once granted
+	element  *list.Element // in the queue; nil once granted
 	lease    Lease         // once granted, with the member and the ready set
 	member   *Member
 	readySet *ReadySet

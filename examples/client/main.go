@@ -1,83 +1,81 @@
-// Client shows where load balancing policies put long-lived sessions while servers come, go and age. It runs the same
-// scenarios with round_robin, least_request_experimental and least_conn, over real connections, and prints one table; or
-// it opens sessions with least_conn and shows the load as it changes.
+// Client opens streams over the load balancing policy least_conn and holds them. What a client of your own needs from the
+// policy is in dial.go, and the debug page in servePage.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
-)
+	"google.golang.org/grpc"
 
-// Exit statuses, as usage describes them.
-const (
-	exitPlaced = iota
-	exitMisplaced
-	exitFailed
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/debugpage"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	status, err := run(ctx, os.Args[1:], os.Stdout)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "client:", err)
+		os.Exit(1)
 	}
-	os.Exit(status)
 }
 
-func run(ctx context.Context, args []string, out io.Writer) (status int, err error) {
-	o, err := parseOptions(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitPlaced, err
-	case errors.Is(err, errSaid):
-		return exitFailed, nil
-	case err != nil:
-		return exitFailed, err
-	case o.live():
-		if err := runLive(ctx, o, out); err != nil {
-			return exitFailed, err
-		}
-		return exitPlaced, nil
+func run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("client", flag.ExitOnError)
+	target := flags.String("target", "", "gRPC `target`, such as nodes:///etc/nodes.yaml or dns-poll:///api.example.com:50051,\n"+
+		"or addresses separated by commas. Default: servers of its own, of which one joins later")
+	every := flags.Duration("every", time.Second, "how often to open a stream over -target")
+	life := flags.Duration("for", 0, "how long to do so, or to serve the page. 0: until interrupted")
+	page := flags.String("http", "", "TCP `address` for the debug page, such as 127.0.0.1:8080; whoever reaches it can read the page")
+	_ = flags.Parse(args) // it exits
+	if flags.NArg() > 0 || *every <= 0 || *life < 0 {
+		return fmt.Errorf("-every is %v, want more than 0; -for is %v, want 0 or more; %q, want flags only", *every, *life, flags.Args())
 	}
-
-	site, err := openSite(ctx, o.target, o.maxAge)
+	if *life > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, *life)
+		defer cancel()
+	}
+	if *page != "" {
+		listener, err := net.Listen("tcp", *page)
+		if err != nil {
+			return fmt.Errorf("-http is %q: %w", *page, err)
+		}
+		defer servePage(listener, out).Close()
+	}
+	if *target == "" {
+		return demonstrate(ctx, *page != "", out)
+	}
+	conn, err := dialAny(*target)
 	if err != nil {
-		return exitFailed, err
+		return fmt.Errorf("-target is %q: %w", *target, err)
 	}
-	defer site.close()
-	report := compare(ctx, site, trial.Policies(), trial.Basics())
-	if _, err := io.WriteString(out, report.render()); err != nil {
-		return exitFailed, err
-	}
-	return report.status(), nil
+	defer conn.Close()
+	follow(ctx, conn, *every, out)
+	return nil
 }
 
-// trialTimeout bounds one policy's run of one scenario, ageing apart.
-const trialTimeout = 20 * time.Second
-
-// compare runs every scenario with every policy, policy by policy.
-func compare(ctx context.Context, site *site, policies []trial.Policy, scenarios []trial.Scenario) report {
-	r := newReport(site.hosts, policies, scenarios)
-	for p, policy := range policies {
-		for s, scenario := range scenarios {
-			if scenario.Ages && !site.ages() {
-				r.cells[s][p].skipped = true
-				continue
-			}
-			ctx, cancel := context.WithTimeout(ctx, trialTimeout+2*site.maxAge)
-			r.cells[s][p].Outcome = trial.Run(ctx, site.hosts, policy, scenario)
-			cancel()
-		}
+func dialAny(target string) (*grpc.ClientConn, error) {
+	if !strings.Contains(target, ",") {
+		return dial(target)
 	}
-	return r
+	conn, _, err := dialList(target)
+	return conn, err
+}
+
+// servePage serves the debug page until it is closed.
+func servePage(listener net.Listener, out io.Writer) io.Closer {
+	server := &http.Server{Handler: debugpage.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	go server.Serve(listener)
+	fmt.Fprintf(out, "page http://%s/\n", listener.Addr())
+	return server
 }

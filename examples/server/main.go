@@ -1,5 +1,5 @@
 // Server is one node for the least_conn examples: it holds bidirectional streams, says in each answer which node it is,
-// and prints its address. Start three of them and hand their addresses to examples/client.
+// and prints its address. Start a few of them and hand their addresses to examples/client.
 package main
 
 import (
@@ -24,12 +24,12 @@ It prints one line when it is ready, and ends on SIGINT or SIGTERM with status 0
 
   listening node=a addr=127.0.0.1:50051
 
-Example, three servers and the client that compares policies over them:
+Example, three servers and a client:
 
-  go run ./examples/server -name a -addr 127.0.0.1:50051 -max-age 5s &
+  go run ./examples/server -name a -addr 127.0.0.1:50051 &
   go run ./examples/server -name b -addr 127.0.0.1:50052 &
-  go run ./examples/server -name c -addr 127.0.0.1:50053 &
-  go run ./examples/client -target 127.0.0.1:50051,127.0.0.1:50052,127.0.0.1:50053 -max-age 5s
+  go run ./examples/server -name c -addr 127.0.0.1:50053 -max-age 5s &
+  go run ./examples/client -target 127.0.0.1:50051,127.0.0.1:50052,127.0.0.1:50053
 
 Flags:
 `

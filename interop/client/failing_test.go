@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/interop/grpc_testing"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
@@ -30,6 +34,7 @@ func startNodes(t *testing.T, names ...string) (nodes []*leastconntest.Node, fla
 
 // What gRPC's own checks say of a server that answers wrongly is said.
 func TestWrongAnswersFail(t *testing.T) {
+	t.Parallel()
 	_, flags := startNodes(t, "wrong")
 	for name, texts := range map[string][]string{
 		"empty_unary":  {"code = Unimplemented desc = method EmptyCall not implemented"},
@@ -69,12 +74,13 @@ func TestSlowCaseFails(t *testing.T) {
 	t.Parallel()
 	nodes, flags := startNodes(t, "slow")
 	nodes[0].HoldUnary(true)
-	client(t.Context(), append(flags, "--test_case", "large_unary", "--case_timeout_seconds", "1")...).
-		requireFailed(t, "large_unary", "not over after 1s")
+	client(t.Context(), append(flags, "--test_case", "large_unary", "--case_timeout_seconds", "3")...).
+		requireFailed(t, "large_unary", "not over after 3s")
 }
 
 // A signal ends the case that is running, and the client.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	nodes, flags := startNodes(t, "slow")
 	nodes[0].HoldUnary(true)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -91,6 +97,7 @@ func TestInterrupt(t *testing.T) {
 
 // An RPC that fails is still one that the policy counted.
 func TestFailedRPCsAreCounted(t *testing.T) {
+	t.Parallel()
 	nodes, flags := startNodes(t, "a", "b")
 	for _, n := range nodes {
 		n.SetFail(codes.Unavailable)
@@ -102,6 +109,7 @@ func TestFailedRPCsAreCounted(t *testing.T) {
 
 // As many RPCs are made at a time as the soak has threads.
 func TestSoakThreads(t *testing.T) {
+	t.Parallel()
 	nodes, flags := startNodes(t, "slow")
 	nodes[0].HoldUnary(true)
 	ended := make(chan outcome)
@@ -113,4 +121,63 @@ func TestSoakThreads(t *testing.T) {
 	nodes[0].HoldUnary(false)
 	o := <-ended
 	require.Equal(t, exitPassed, o.status, "%s%s", o.out, o.errs)
+}
+
+// broken are cases that must not pass, whatever they do.
+var broken = []testCase{
+	{name: "leaves_one_open", do: func(ctx context.Context, t *caseRun) {
+		stream, err := t.channel.Client().FullDuplexCall(ctx)
+		must(err)
+		must(stream.Send(&grpc_testing.StreamingOutputCallRequest{ResponseParameters: []*grpc_testing.ResponseParameters{{Size: 1}}}))
+		_, err = stream.Recv()
+		must(err)
+		fmt.Fprintln(os.Stderr, "a word that is no reason, as soaks say many")
+	}},
+	{name: "sends_nothing", do: func(context.Context, *caseRun) {}},
+	{name: "goes_past_the_policy", do: func(ctx context.Context, t *caseRun) {
+		ch, err := leastconntest.Dial(leastconntest.ChannelConfig{
+			ServiceConfig: "{}",
+			Endpoints:     endpoints(t.Servers),
+			DialOptions:   []grpc.DialOption{grpc.WithStatsHandler(t.countCheck)},
+		})
+		must(err)
+		defer ch.Close()
+		_, err = ch.Client().EmptyCall(ctx, &grpc_testing.Empty{})
+		must(err)
+	}},
+	{name: "panics", do: func(context.Context, *caseRun) { panic("this is what went wrong") }},
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func TestBrokenCasesFail(t *testing.T) {
+	for name, texts := range map[string][]string{
+		"leaves_one_open":      {"FAIL  leaves_one_open\n      leastconntest: waited ", "for counts of 0", "1 in flight on 127.0.0.1:"},
+		"goes_past_the_policy": {"/grpc.testing.TestService/EmptyCall went to 127.0.0.1:", "where least_conn counts 0 in flight"},
+		"sends_nothing":        {"FAIL  sends_nothing\n      no RPC was sent\n"},
+		"panics":               {"\n      panic: this is what went wrong\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			limit := "60"
+			if name == "leaves_one_open" {
+				limit = "3" // until the counts are given up
+			}
+			client(t.Context(), "--test_case", name, "--case_timeout_seconds", limit).requireFailed(t, name, texts...)
+		})
+	}
+}
+
+// A failed case does not keep the others from being run.
+func TestOthersGoOn(t *testing.T) {
+	t.Parallel()
+	o := client(t.Context(), "--test_case", "empty_unary,sends_nothing,ping_pong")
+	require.Equal(t, exitFailed, o.status)
+	require.Equal(t, "client: 1 of 3 cases failed: sends_nothing\n", o.errs)
+	require.Regexp(t, "(?s)\npass  empty_unary .*\nFAIL  sends_nothing\n.*\npass  ping_pong ", o.out)
+	require.NotContains(t, o.out, "counts 0")
 }

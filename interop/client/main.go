@@ -3,13 +3,14 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+	"strings"
+	"time"
+
+	"github.com/leastconn/grpc-leastconn/interop/internal/flags"
+	"github.com/leastconn/grpc-leastconn/interop/internal/testserver"
 )
 
 const usage = `Client runs gRPC's interop cases over the policy least_conn, against servers of gRPC's interop test service.
@@ -37,31 +38,90 @@ Flags:
 const (
 	exitPassed = iota
 	exitFailed
-	exitUsage
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if isChild() {
-		os.Exit(obey(ctx, os.Stdin, os.Stdout, os.Stderr, standard))
-	}
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr, standard))
+	flags.Main(func(ctx context.Context, args []string, out, errs io.Writer) (status int) {
+		if isChild() {
+			return runChild(ctx, os.Stdin, out, errs, standard)
+		}
+		return run(ctx, args, out, errs, standard)
+	})
 }
 
-// run runs those of cases that args say. The executable must obey in a child.
+// run runs those of cases that args say. In a child the executable must call runChild.
 func run(ctx context.Context, args []string, out, errs io.Writer, cases []testCase) (status int) {
 	o, err := parse(ctx, args, out, cases)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitPassed
-	case err != nil:
-		fmt.Fprintf(errs, "client: %v; see -h\n", err)
-		return exitUsage
+	if err != nil {
+		return flags.Refuse("client", err, errs)
 	}
 	if err := o.run(ctx, out); err != nil {
 		fmt.Fprintln(errs, "client:", err)
 		return exitFailed
 	}
 	return exitPassed
+}
+
+// grace is how long RPCs on the client's own servers may outlive the last case.
+const grace = time.Second
+
+// run runs the cases one after another, each in a child, and says to out how each went.
+func (o *options) run(ctx context.Context, out io.Writer) error {
+	if o.own > 0 {
+		servers, err := o.startServers(ctx)
+		if err != nil {
+			return err
+		}
+		defer servers.Close(grace)
+	}
+	fmt.Fprintf(out, "servers (%s):", o.TLS)
+	for _, s := range o.Servers {
+		fmt.Fprint(out, " ", s.Name)
+	}
+	fmt.Fprintln(out)
+	spread := newDistribution(o.Servers)
+	var failed []string
+	for _, c := range o.cases {
+		begun := time.Now()
+		sent, err := o.inChild(ctx, c)
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted in %s", c.name)
+		}
+		if err != nil {
+			failed = append(failed, c.name)
+			fmt.Fprintf(out, "FAIL  %s\n      %s\n", c.name, strings.ReplaceAll(err.Error(), "\n", "\n      "))
+			continue
+		}
+		spread.add(c, sent)
+		fmt.Fprintf(out, "pass  %-28s %5d sent %8s\n", c.name, total(sent), time.Since(begun).Round(time.Millisecond))
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%d of %d cases failed: %s", len(failed), len(o.cases), strings.Join(failed, ", "))
+	}
+	if err := spread.check(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d of %d cases passed over least_conn, all counts 0 after each; %s\n", len(o.cases), len(o.cases), spread)
+	return nil
+}
+
+// startServers starts the client's own servers and trusts them.
+func (o *options) startServers(ctx context.Context) (*testserver.Group, error) {
+	options := testserver.Options{Host: "127.0.0.1", Count: o.own}
+	if o.TLS != nil {
+		c, err := testserver.NewCertificate()
+		if err != nil {
+			return nil, err
+		}
+		options.Certificate, o.TLS.CA = &c.TLS, c.CA
+	}
+	servers, err := testserver.Start(options)
+	if err != nil {
+		return nil, err
+	}
+	if o.Servers, err = lookUp(ctx, strings.Join(servers.Addrs(), ","), ""); err != nil {
+		servers.Close(grace)
+		return nil, err
+	}
+	return servers, nil
 }

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if isChild() {
-		os.Exit(obey(context.Background(), os.Stdin, os.Stdout, os.Stderr, slices.Concat(standard, broken)))
+		os.Exit(runChild(context.Background(), os.Stdin, os.Stdout, os.Stderr, slices.Concat(standard, broken)))
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=10") // of the children; the default is a second
 	statetest.Main(m)

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc/resolver"
 
-	"github.com/leastconn/grpc-leastconn/state"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 )
 
 const maxPort = 65535
@@ -24,8 +24,8 @@ type server struct {
 func (s server) has(addr string) bool { return slices.Contains(s.Addrs, addr) }
 
 // ready reports whether a ledger has the server as a ready node.
-func (s server) ready(ledgers []state.Snapshot) bool {
-	member := func(m state.MemberSnapshot) bool { return m.Ready }
+func (s server) ready(ledgers []leastconnbalancer.Snapshot) bool {
+	member := func(m leastconnbalancer.MemberSnapshot) bool { return m.Ready }
 	for _, l := range ledgers {
 		for _, n := range l.Endpoints {
 			if slices.ContainsFunc(n.Addresses, s.has) && slices.ContainsFunc(n.Members, member) {

@@ -6,40 +6,42 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
+	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
 )
 
 // Judged by the rule for least_conn, a policy without guards is off in each of their rows.
 func TestPoliciesWithoutGuardsAreOff(t *testing.T) {
-	judged := trial.Policies()[:1]
+	t.Parallel()
+	judged := scenario.Policies()[:1]
 	judged[0].Judged = true
-	rows, err := selectRows("^(failing server|full server|cold newcomer)$")
+	rows, err := selectRows(table(), "^(failing server|full server|cold newcomer)$")
 	require.NoError(t, err)
 	r := play(t.Context(), judged, rows)
-	assert.Equal(t, exitOff, r.status())
+	assert.Equal(t, exitDeviates, r.status())
 	for i, c := range r.cells {
 		assert.NoError(t, c[0].err, rows[i].name)
 		assert.False(t, c[0].right(), rows[i].name)
 	}
-	assert.Greater(t, r.cells[0][0].gave.(failures).percent, 20.0)
-	assert.Equal(t, placed{counts: map[string]int{"a": 2, "b": 6}, hanging: 4}, r.cells[1][0].gave)
-	assert.Zero(t, r.cells[2][0].gave.(placed).hanging)
+	assert.Greater(t, r.cells[0][0].got.(failures).percent, 20.0)
+	assert.Equal(t, counts{byServer: map[string]int{"a": 2, "b": 6}, hanging: 4}, r.cells[1][0].got)
+	assert.Zero(t, r.cells[2][0].got.(counts).hanging)
 }
 
 // Without its guards, least_conn is off where they are asked for.
 func TestGuardsAreWhatMakesTheDifference(t *testing.T) {
-	rows, err := selectRows("^failing server$")
+	t.Parallel()
+	rows, err := selectRows(table(), "^failing server$")
 	require.NoError(t, err)
-	bare := trial.Policy{Name: "least_conn", Config: `{"failurePenalty":"0s"}`, Judged: true}
-	r := play(t.Context(), []trial.Policy{bare}, rows)
-	assert.Greater(t, r.cells[0][0].gave.(failures).percent, 30.0, "a server that fails at once attracts the traffic")
+	bare := scenario.Policy{Name: "least_conn", Config: `{"failurePenalty":"0s"}`, Judged: true}
+	r := play(t.Context(), []scenario.Policy{bare}, rows)
+	assert.Greater(t, r.cells[0][0].got.(failures).percent, 30.0, "a server that fails at once attracts the traffic")
 }
 
 func TestFiguresOfGuards(t *testing.T) {
-	got := placed{counts: map[string]int{"b": 6, "a": 2}, hanging: 4}
+	got := counts{byServer: map[string]int{"b": 6, "a": 2}, hanging: 4}
 	assert.Equal(t, "2/6, 4 hang", got.String())
 	assert.Nil(t, got.differs(got))
-	assert.Equal(t, []string{"servers hold 2/6, 4 hang, exact gives 2/10"}, got.differs(placed{counts: map[string]int{"a": 2, "b": 10}}))
+	assert.Equal(t, []string{"servers hold 2/6, 4 hang, exact gives 2/10"}, got.differs(counts{byServer: map[string]int{"a": 2, "b": 10}}))
 	js, err := got.MarshalJSON()
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"sessions":{"a":2,"b":6},"hanging":4}`, string(js))

@@ -9,82 +9,197 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
+	"github.com/leastconn/grpc-leastconn/interop/internal/flags"
+	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
 )
+
+const intro = `Scenarios opens sessions (bidirectional streams that are held open) while servers and channels come, go, age, fail and
+return, and prints one table that shows what each load balancing policy made of it. Every policy plays every scenario on
+fresh servers of this process, on TCP loopback:
+
+`
+
+const outro = `
+The policies are round_robin, grpc-go's least_request_experimental with 2 choices (its default) and with 10, and
+least_conn. A policy is right in a scenario if every session went to a server that held the fewest when it was opened, as
+the servers count, and the servers then hold what exact least-connections gives; of sessions that open at one moment, if
+they could have been placed so in some order. What least_conn itself counts must be what the servers hold, too.
+round_robin begins at a random server and least_request picks at random, so what they give differs from run to run.
+
+With -picture four short scenarios are played, and the table shows where the new sessions went.
+
+With -watch nothing is compared: sessions open with least_conn, one each -every, and a table shows the load as it changes,
+in place: each endpoint with what is in flight, what it was picked for, and its score; ▸ marks the next. -target is one
+that gRPC resolves. Without it there are three servers in this process, of which the third joins after 12 sessions; once 30
+sessions are open each new one ends the oldest, and from time to time one of the servers leaves the list and returns.
+
+Exit status: 0 if least_conn was right in every scenario, or was not played; 1 if it was off in one; 2 if something could
+not be run.
+
+Flags:
+`
 
 // Exit statuses, as usage describes them.
 const (
 	exitExact = iota
-	exitOff
+	exitDeviates
 	exitFailed
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	status, err := run(ctx, os.Args[1:], os.Stdout)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "scenarios:", err)
-	}
-	os.Exit(status)
+func main() { flags.Main(run) }
+
+// options are what the flags say.
+type options struct {
+	policies             []scenario.Policy
+	rows                 []row
+	json, picture, watch bool
+	watched              watchOptions
+	policy, pattern      string
 }
 
-func run(ctx context.Context, args []string, out io.Writer) (status int, err error) {
-	flags := flag.NewFlagSet("scenarios", flag.ContinueOnError)
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), usage())
-		flags.PrintDefaults()
-	}
-	policy := flags.String("policy", "", "play only with the policy of this `name`: "+policyNames()+".\nDefault: all")
-	pattern := flags.String("run", "", "play only the scenarios whose name matches the `regexp`. Default: all")
-	asJSON := flags.Bool("json", false, "print JSON instead of the table")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return exitExact, err
-	case err != nil:
-		return exitFailed, nil // flags has said what is wrong
-	case flags.NArg() > 0:
-		return exitFailed, fmt.Errorf("unexpected argument %q; see -h", flags.Arg(0))
-	}
-	policies, err := selectPolicies(*policy)
+func run(ctx context.Context, args []string, out, errs io.Writer) (status int) {
+	o, err := parse(args, out)
 	if err != nil {
-		return exitFailed, err
+		return flags.Refuse("scenarios", err, errs)
 	}
-	rows, err := selectRows(*pattern)
+	if o.watch {
+		status, err = exitExact, runWatch(ctx, o.watched, out)
+	} else {
+		status, err = o.play(ctx, out)
+	}
 	if err != nil {
-		return exitFailed, err
+		fmt.Fprintln(errs, "scenarios:", err)
+		return exitFailed
 	}
+	return status
+}
 
-	r := play(ctx, policies, rows)
-	text := []byte(r.render())
-	if *asJSON {
-		if text, err = r.encode(); err != nil {
-			return exitFailed, err
+func parse(args []string, out io.Writer) (o options, err error) {
+	fs := flags.New("scenarios")
+	fs.StringVar(&o.policy, "policy", "", "play only with the policy of this `name`: "+policyNames()+".\nDefault: all")
+	fs.StringVar(&o.pattern, "run", "", "play only the scenarios whose name matches the `regexp`. Default: all")
+	flags.Bool(fs, &o.json, "json", "print JSON instead of the table")
+	flags.Bool(fs, &o.picture, "picture", "play four short scenarios and show where the new sessions went")
+	flags.Bool(fs, &o.watch, "watch", "draw a table of the load while sessions open")
+	fs.StringVar(&o.watched.target, "target", "", "with -watch, open sessions over this gRPC `target`, such as nodes:///path/to/nodes.yaml.\n"+
+		"Default: servers of its own")
+	flags.Duration(fs, &o.watched.every, "every", time.Second, time.Millisecond, time.Hour, "with -watch, how often to open a session")
+	flags.Duration(fs, &o.watched.life, "for", 0, 0, 24*time.Hour, "with -watch, how long to do so; 0: until interrupted")
+	if err := flags.Parse(fs, args, usage(), out); err != nil {
+		return o, err
+	}
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for _, name := range []string{"target", "every", "for"} {
+		if given[name] && !o.watch {
+			return o, fmt.Errorf("-%s is there, want it with -watch only", name)
 		}
 	}
-	if _, err := out.Write(text); err != nil {
-		return exitFailed, err
+	if (o.watch && o.picture) || ((o.watch || o.picture) && o.json) || o.watch && (given["policy"] || given["run"]) {
+		return o, errors.New("-watch goes with none of -picture, -json, -policy and -run, nor -picture with -json")
 	}
-	return r.status(), nil
+	if o.policies, err = selectPolicies(o.policy); err != nil {
+		return o, err
+	}
+	rows := table()
+	if o.picture {
+		rows = pictureRows()
+	}
+	o.rows, err = selectRows(rows, o.pattern)
+	return o, err
 }
 
-// patience bounds one policy's run of one scenario. Those that are run take a second at most.
-const patience = 30 * time.Second
+// usage lists the scenarios as they are.
+func usage() string {
+	var b strings.Builder
+	b.WriteString(intro)
+	for _, r := range table() {
+		fmt.Fprintf(&b, "  %-22s%s\n", r.name, r.change)
+	}
+	b.WriteString(outro)
+	return b.String()
+}
 
-// play runs every row with every policy, one at a time, policy by policy.
-func play(ctx context.Context, policies []trial.Policy, rows []row) report {
+// play plays the scenarios and prints what the policies made of them.
+func (o options) play(ctx context.Context, out io.Writer) (status int, err error) {
+	r := play(ctx, o.policies, o.rows)
+	var text []byte
+	switch {
+	case o.json:
+		text, err = r.encode()
+	case o.picture:
+		text = []byte(r.picture())
+	default:
+		text = []byte(r.render())
+	}
+	if err == nil {
+		_, err = out.Write(text)
+	}
+	return r.status(), err
+}
+
+// rowTimeout bounds one policy's play of one scenario. A second is enough, as a rule.
+const rowTimeout = time.Minute
+
+// play plays every row with every policy, one at a time, policy by policy.
+func play(ctx context.Context, policies []scenario.Policy, rows []row) report {
 	r := newReport(policies, rows)
 	for p, policy := range policies {
 		for i, row := range rows {
-			ctx, cancel := context.WithTimeout(ctx, patience)
+			ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 			r.cells[i][p] = row.play(ctx, policy)
 			cancel()
 		}
 	}
 	return r
+}
+
+// selectPolicies finds the policies that -policy names: one by its ID, or all of one name. Without one it is all.
+func selectPolicies(name string) ([]scenario.Policy, error) {
+	var chosen []scenario.Policy
+	for _, p := range scenario.Policies() {
+		if name == "" || name == p.Name || name == p.ID() {
+			chosen = append(chosen, p)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("-policy is %q, want one of %s", name, policyNames())
+	}
+	return chosen, nil
+}
+
+// policyNames is what -policy may be.
+func policyNames() string {
+	var names []string
+	for _, p := range scenario.Policies() {
+		for _, name := range []string{p.Name, p.ID()} {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// selectRows finds those of rows whose names match a pattern.
+func selectRows(rows []row, pattern string) ([]row, error) {
+	matches, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("-run is %q, want a regular expression: %w", pattern, err)
+	}
+	var chosen []row
+	for _, r := range rows {
+		if matches.MatchString(r.name) {
+			chosen = append(chosen, r)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("-run is %q, which no scenario's name matches", pattern)
+	}
+	return chosen, nil
 }

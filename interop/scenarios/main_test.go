@@ -4,38 +4,50 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
+	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
 	"github.com/leastconn/grpc-leastconn/state/statetest"
 )
 
 func TestMain(m *testing.M) { statetest.Main(m) }
 
+// leastConn is the policy that is judged.
+func leastConn() scenario.Policy {
+	policies := scenario.Policies()
+	return policies[len(policies)-1]
+}
+
 func TestLeastConnIsExactInEveryScenario(t *testing.T) {
-	var out bytes.Buffer
-	status, err := run(t.Context(), []string{"-policy", "least_conn"}, &out)
-	require.NoError(t, err)
-	assert.Equal(t, exitExact, status, out.String())
-	n := len(table())
-	assert.Contains(t, out.String(), fmt.Sprintf("\nleast_conn: exact in %d of %d scenarios\n", n, n))
+	t.Parallel()
+	for _, r := range append(table(), pictureRows()...) {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			c := r.play(t.Context(), leastConn())
+			assert.NoError(t, c.err)
+			assert.Empty(t, c.deviations)
+			if _, share := c.got.(failures); !share {
+				assert.Equal(t, r.exact.String(), c.got.String())
+			}
+		})
+	}
 }
 
 // Judged by the rule for least_conn, other policies are off, and the run fails.
 func TestOtherPoliciesAreOffByThisRule(t *testing.T) {
-	judged := []trial.Policy{trial.Policies()[0], trial.Policies()[2]} // 2 choices might be right by chance
+	t.Parallel()
+	judged := []scenario.Policy{scenario.Policies()[0], scenario.Policies()[2]} // 2 choices might be right by chance
 	for i := range judged {
 		judged[i].Judged = true
 	}
-	rows, err := selectRows("^(second channel|ageing|keys apart)$")
+	rows, err := selectRows(table(), "^(second channel|ageing|keys apart)$")
 	require.NoError(t, err)
 	r := play(t.Context(), judged, rows)
-	assert.Equal(t, exitOff, r.status())
+	assert.Equal(t, exitDeviates, r.status())
 	for p, policy := range judged {
 		assert.False(t, r.cells[0][p].right(), "%s, ageing", policy.ID())
 		assert.False(t, r.cells[1][p].right(), "%s, second channel", policy.ID())
@@ -47,24 +59,20 @@ func TestOtherPoliciesAreOffByThisRule(t *testing.T) {
 	assert.Contains(t, verdict, "round_robin: exact in 1 of 3 scenarios")
 }
 
-func TestJSONOfARun(t *testing.T) {
-	var out bytes.Buffer
-	status, err := run(t.Context(), []string{"-json", "-run", "scale-out|NOT_SERVING", "-policy", "least_conn"}, &out)
-	require.NoError(t, err)
-	assert.Equal(t, exitExact, status)
-	var got struct {
-		Status    string
-		Scenarios []struct {
-			Name    string
-			Exact   map[string]any
-			Results []struct{ Gave map[string]any }
-		}
-	}
-	require.NoError(t, json.Unmarshal(out.Bytes(), &got))
-	assert.Equal(t, "exact", got.Status)
-	require.Len(t, got.Scenarios, 2)
-	for _, s := range got.Scenarios {
-		assert.Equal(t, s.Exact, s.Results[0].Gave, s.Name)
+func TestOutputs(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"-run scale-out -policy least_conn":          "\nscale-out  2/2/0 → 3/3/3 (0)  3/3/3 (0) ✓\n",
+		"-picture -run one -policy least_conn":       "\n  b joins a, 4 more   new 0/4  ✓\n",
+		"-json -run NOT_SERVING -policy least_conn":  `"status": "exact"`,
+		"-run restart -policy round_robin":           "\nround_robin: exact in 0 of 1 scenarios\n",
+		"-picture -run scale-out -policy least_conn": "\nleast_conn: exact in 1 of 1 scenarios\n",
+	} {
+		var out, errs bytes.Buffer
+		assert.Equal(t, exitExact, run(t.Context(), strings.Fields(args), &out, &errs), args)
+		assert.Contains(t, out.String(), want, args)
+		assert.Empty(t, errs.String(), args)
+		assert.Equal(t, strings.Contains(args, "-json"), json.Valid(out.Bytes()), args)
 	}
 }
 
@@ -72,22 +80,27 @@ func TestInterruptedRunFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
-	status, err := run(ctx, []string{"-run", "scale-out"}, &out)
-	require.NoError(t, err)
-	assert.Equal(t, exitFailed, status)
+	assert.Equal(t, exitFailed, run(ctx, []string{"-run", "scale-out"}, &out, &out))
 	assert.Contains(t, out.String(), "FAILED least_conn, scale-out: ")
 }
 
-func TestFlags(t *testing.T) {
-	for _, c := range []struct{ flag, value, want string }{
-		{"-policy", "least_con", `-policy is "least_con", want one of round_robin, least_request_experimental, least_request_experimental/2, least_request_experimental/10, least_conn`},
-		{"-run", "(", `-run is "(", want a regular expression`},
-		{"-run", "no such", `-run is "no such", which no scenario's name matches`},
-		{"-json", "surplus", `unexpected argument "surplus"`},
+func TestWrongFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"-policy least_con":         `-policy is "least_con", want one of round_robin, least_request_experimental, least_request_experimental/2, least_request_experimental/10, least_conn`,
+		"-run (":                    `-run is "(", want a regular expression`,
+		"-run none":                 `-run is "none", which no scenario's name matches`,
+		"-json surplus":             `unexpected argument "surplus"`,
+		"-every 1s":                 "-every is there, want it with -watch only",
+		"-watch -every 0s":          `invalid value "0s" for flag -every: want 1ms to 1h0m0s`,
+		"-watch -for -1s":           `invalid value "-1s" for flag -for`,
+		"-watch -json":              "-watch goes with none of -picture, -json",
+		"-picture -json":            "nor -picture with -json",
+		"-watch -target dns:///%zz": `-target is "dns:///%zz"`,
 	} {
-		status, err := run(t.Context(), []string{c.flag, c.value}, &bytes.Buffer{})
-		assert.Equal(t, exitFailed, status, c)
-		assert.ErrorContains(t, err, c.want)
+		var out, errs bytes.Buffer
+		assert.Equal(t, exitFailed, run(t.Context(), strings.Fields(args), &out, &errs), args)
+		assert.Contains(t, errs.String(), want, args)
+		assert.Empty(t, out.String(), args)
 	}
 }
 

@@ -1,20 +1,22 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
+	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
 )
 
 // report is what all rows came to.
 type report struct {
-	policies []trial.Policy
+	policies []scenario.Policy
 	rows     []row
 	cells    [][]cell // by row, then by policy
 }
 
-func newReport(policies []trial.Policy, rows []row) report {
+func newReport(policies []scenario.Policy, rows []row) report {
 	r := report{policies: policies, rows: rows, cells: make([][]cell, len(rows))}
 	for i := range rows {
 		r.cells[i] = make([]cell, len(policies))
@@ -28,18 +30,18 @@ const legend = "exact: sessions by server before → after the last ones opened;
 
 // render is the table, what it needs to be read, and the verdict.
 func (r report) render() string {
-	t := trial.Table{Head: []trial.Block{{"scenario"}, {"exact"}}, Dense: true}
+	t := scenario.Table{Head: []scenario.Block{{"scenario"}, {"exact"}}, Dense: true}
 	for _, p := range r.policies {
-		head := trial.Block{p.Label}
+		head := scenario.Block{p.Label}
 		if p.Choices > 0 {
 			head = append(head, fmt.Sprintf("%d choices", p.Choices))
 		}
 		t.Head = append(t.Head, head)
 	}
 	for i, row := range r.rows {
-		line := []trial.Block{{row.name}, {row.want}}
+		line := []scenario.Block{{row.name}, {row.want}}
 		for _, c := range r.cells[i] {
-			line = append(line, trial.Block{c.text()})
+			line = append(line, scenario.Block{c.text()})
 		}
 		t.Rows = append(t.Rows, line)
 	}
@@ -52,17 +54,17 @@ func (c cell) text() string {
 	case c.err != nil:
 		return "failed"
 	case c.right():
-		return c.gave.String() + " ✓"
+		return c.got.String() + " ✓"
 	default:
-		return c.gave.String() + " ✗"
+		return c.got.String() + " ✗"
 	}
 }
 
 // verdict names what could not be played and where judged policies are off, and counts where they are right.
 func (r report) verdict() []string {
 	var lines []string
-	right := make(map[trial.Policy]int)
-	r.each(func(p trial.Policy, row row, c cell) {
+	right := make(map[scenario.Policy]int)
+	r.each(func(p scenario.Policy, row row, c cell) {
 		if c.err != nil {
 			lines = append(lines, fmt.Sprintf("FAILED %s, %s: %v", p.ID(), row.name, c.err))
 		}
@@ -70,7 +72,7 @@ func (r report) verdict() []string {
 			right[p]++
 		}
 		if p.Judged {
-			for _, off := range c.off {
+			for _, off := range c.deviations {
 				lines = append(lines, fmt.Sprintf("OFF %s, %s: %s", p.ID(), row.name, off))
 			}
 		}
@@ -84,9 +86,9 @@ func (r report) verdict() []string {
 // status is the exit status.
 func (r report) status() int {
 	status := exitExact
-	r.each(func(p trial.Policy, _ row, c cell) {
-		if p.Judged && len(c.off) > 0 {
-			status = exitOff
+	r.each(func(p scenario.Policy, _ row, c cell) {
+		if p.Judged && len(c.deviations) > 0 {
+			status = exitDeviates
 		}
 		if c.err != nil && status == exitExact {
 			status = exitFailed
@@ -95,10 +97,67 @@ func (r report) status() int {
 	return status
 }
 
-func (r report) each(do func(trial.Policy, row, cell)) {
+func (r report) each(do func(scenario.Policy, row, cell)) {
 	for i, cells := range r.cells {
 		for p, c := range cells {
 			do(r.policies[p], r.rows[i], c)
 		}
 	}
+}
+
+// What -json prints. Names stay as they are; there may be more.
+type (
+	jsonReport struct {
+		Status    string         `json:"status"` // "exact", "off" or "failed", for exit statuses 0, 1 and 2
+		Policies  []jsonPolicy   `json:"policies"`
+		Scenarios []jsonScenario `json:"scenarios"`
+	}
+	jsonPolicy struct {
+		ID          string `json:"id"` // as -policy takes it
+		Name        string `json:"name"`
+		ChoiceCount int    `json:"choiceCount,omitempty"`
+		Judged      bool   `json:"judged"` // decides the status
+	}
+	jsonScenario struct {
+		Name    string       `json:"name"`
+		Change  string       `json:"change"`
+		Measure string       `json:"measure"` // what exact and gave are; it says which fields they have
+		Exact   figures      `json:"exact"`
+		Results []jsonResult `json:"results"` // in the order of policies
+	}
+	jsonResult struct {
+		Policy string   `json:"policy"` // an id
+		Right  bool     `json:"right"`  // it gave what exact gives
+		Gave   figures  `json:"gave"`   // null with an error
+		Off    []string `json:"off"`    // what is not as exact has it
+		Error  string   `json:"error,omitempty"`
+	}
+)
+
+// encode is the report as -json prints it.
+func (r report) encode() ([]byte, error) {
+	j := jsonReport{Status: [...]string{exitExact: "exact", exitDeviates: "off", exitFailed: "failed"}[r.status()]}
+	for _, p := range r.policies {
+		j.Policies = append(j.Policies, jsonPolicy{ID: p.ID(), Name: p.Name, ChoiceCount: p.Choices, Judged: p.Judged})
+	}
+	for i, row := range r.rows {
+		s := jsonScenario{Name: row.name, Change: row.change, Measure: row.measure, Exact: row.exact}
+		for p, c := range r.cells[i] {
+			result := jsonResult{Policy: r.policies[p].ID(), Right: c.right(), Gave: c.got, Off: c.deviations}
+			if result.Off == nil {
+				result.Off = []string{}
+			}
+			if c.err != nil {
+				result.Error = c.err.Error()
+			}
+			s.Results = append(s.Results, result)
+		}
+		j.Scenarios = append(j.Scenarios, s)
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(j)
+	return b.Bytes(), err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
+	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
 )
 
 // share is figures of another measure: calls that failed.
@@ -24,21 +24,21 @@ type share struct {
 func (s share) String() string { return fmt.Sprintf("%d of %d", s.Failed, s.Calls) }
 
 var (
-	right  = cell{gave: sessions{before: trial.At("ab", 4, 0), after: trial.At("ab", 4, 4)}}
-	off    = cell{gave: sessions{before: trial.At("ab", 4, 0), after: trial.At("ab", 5, 3)}, off: []string{"session 6 <wrong>"}}
+	right  = cell{got: sessions{before: scenario.Loads("ab", 4, 0), after: scenario.Loads("ab", 4, 4)}}
+	off    = cell{got: sessions{before: scenario.Loads("ab", 4, 0), after: scenario.Loads("ab", 5, 3)}, deviations: []string{"session 6 <wrong>"}}
 	failed = cell{err: errors.New("no answer")}
 )
 
 // reportOf has a row of sessions and one of another measure, with a policy that is not judged and one that is.
 func reportOf(free, judged cell) report {
 	rows := []row{
-		sessionRow(trial.OneToTwo()),
+		sessionRow(scenario.OneToTwo()),
 		{name: "one fails", change: "a fails all calls", measure: "failed calls", want: "few", exact: share{0, 100}},
 	}
-	policies := trial.Policies()[2:]
+	policies := scenario.Policies()[2:]
 	r := newReport(policies, rows)
 	r.cells[0] = []cell{free, judged}
-	r.cells[1] = []cell{{gave: share{50, 100}, off: []string{"too many failed"}}, {gave: share{0, 100}}}
+	r.cells[1] = []cell{{got: share{50, 100}, deviations: []string{"too many failed"}}, {got: share{0, 100}}}
 	return r
 }
 
@@ -54,16 +54,16 @@ func TestStatusAndVerdict(t *testing.T) {
 		verdict      []string
 	}{
 		{"only the judged policy counts", off, right, exitExact, []string{free10, "least_conn: exact in 2 of 2 scenarios"}},
-		{"off", right, off, exitOff, []string{
+		{"off", right, off, exitDeviates, []string{
 			offLine, "least_request_experimental/10: exact in 1 of 2 scenarios", "least_conn: exact in 1 of 2 scenarios",
 		}},
-		{"off wins over failed", failed, off, exitOff, []string{
+		{"off wins over failed", failed, off, exitDeviates, []string{
 			"FAILED least_request_experimental/10, one to two: no answer", offLine, free10, "least_conn: exact in 1 of 2 scenarios",
 		}},
 		{"any policy may fail", failed, right, exitFailed, []string{
 			"FAILED least_request_experimental/10, one to two: no answer", free10, "least_conn: exact in 2 of 2 scenarios",
 		}},
-		{"off before it failed", off, cell{err: failed.err, off: off.off}, exitOff, []string{
+		{"off before it failed", off, cell{err: failed.err, deviations: off.deviations}, exitDeviates, []string{
 			"FAILED least_conn, one to two: no answer", offLine, free10, "least_conn: exact in 1 of 2 scenarios",
 		}},
 	} {
@@ -88,6 +88,26 @@ func TestRender(t *testing.T) {
 	assert.Contains(t, reportOf(failed, right).render(), "  failed ")
 }
 
+func TestPicture(t *testing.T) {
+	r := newReport(scenario.Policies()[2:], []row{sessionRow(scenario.OneToTwo())})
+	misplaced := off
+	misplaced.got = sessions{before: scenario.Loads("ab", 4, 0), after: scenario.Loads("ab", 5, 3), misplaced: 1}
+	r.cells[0] = []cell{misplaced, right}
+	table, _, _ := strings.Cut(r.picture(), "Sessions on")
+	assert.Equal(t, strings.Join([]string{
+		"",
+		"scenario              least_request   least_conn",
+		"                      10 choices",
+		"━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━",
+		"one to two            4/0 → 5/3       4/0 → 4/4",
+		"  b joins a, 4 more   new 1/3  ✗ 1    new 0/4  ✓",
+		"━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━",
+		"",
+	}, "\n"), table)
+	r.cells[0][0] = failed
+	assert.Contains(t, r.picture(), "   failed ")
+}
+
 // The names and values that programs read.
 func TestJSONShape(t *testing.T) {
 	want, err := os.ReadFile("testdata/report.json")
@@ -99,24 +119,24 @@ func TestJSONShape(t *testing.T) {
 }
 
 func TestDeviations(t *testing.T) {
-	s := trial.OneToTwo()
-	wrong := trial.Placement{Number: 5, Host: "a", Loads: s.Before}
-	o := trial.Outcome{Before: s.Before, After: s.After}
-	assert.Empty(t, deviations(o, s))
+	s := scenario.OneToTwo()
+	wrong := scenario.Placement{Number: 5, Host: "a", Loads: s.Before}
+	o := scenario.Outcome{Before: s.Before, After: s.After}
+	assert.Empty(t, countDeviations(o, s))
 	assert.Empty(t, misplaced(o))
-	o.After = trial.At("ab", 5, 3)
-	assert.Equal(t, []string{"servers held [5 3] after, exact gives [4 4]"}, deviations(o, s))
-	o.Placements = []trial.Placement{wrong, wrong, wrong}
+	o.After = scenario.Loads("ab", 5, 3)
+	assert.Equal(t, []string{"servers held [5 3] after, exact gives [4 4]"}, countDeviations(o, s))
+	o.Placements = []scenario.Placement{wrong, wrong, wrong}
 	assert.Len(t, misplaced(o), 3)
 	o.Placements = append(o.Placements, wrong, wrong)
 	assert.Equal(t, "2 more sessions went to a server that did not hold the fewest", misplaced(o)[3])
 }
 
 func TestCountText(t *testing.T) {
-	for want, loads := range map[string][]trial.Load{
-		"1/2/0/4": trial.At("abcd", 1, 2, 0, 4),
-		"5×7":     trial.At("abcde", 7, 7, 7, 7, 7),
-		"0…3":     trial.At("abcde", 1, 2, 0, 3, 3),
+	for want, loads := range map[string][]scenario.Load{
+		"1/2/0/4": scenario.Loads("abcd", 1, 2, 0, 4),
+		"5×7":     scenario.Loads("abcde", 7, 7, 7, 7, 7),
+		"0…3":     scenario.Loads("abcde", 1, 2, 0, 3, 3),
 	} {
 		assert.Equal(t, want, countText(loads))
 	}
@@ -136,13 +156,19 @@ func TestTable(t *testing.T) {
 
 // A table with figures as wide as may be still fits 110 columns.
 func TestTableFits(t *testing.T) {
-	r := newReport(trial.Policies(), table())
-	for i := range r.rows {
-		for p := range r.policies {
-			r.cells[i][p] = cell{gave: sessions{after: trial.At("abcd", 6, 6, 10, 2)}, off: []string{"wrong"}}
+	r := newReport(scenario.Policies(), table())
+	picture := newReport(scenario.Policies(), pictureRows())
+	for p := range r.policies {
+		for i := range r.rows {
+			r.cells[i][p] = cell{got: sessions{after: scenario.Loads("abcd", 6, 6, 10, 2)}, deviations: []string{"wrong"}}
+		}
+		for i, row := range picture.rows {
+			got := row.exact.(sessions)
+			got.misplaced = 9
+			picture.cells[i][p] = cell{got: got, deviations: []string{"wrong"}}
 		}
 	}
-	for line := range strings.Lines(r.render()) {
+	for line := range strings.Lines(r.render() + picture.picture()) {
 		assert.LessOrEqual(t, utf8.RuneCountInString(line), 111, line)
 	}
 }

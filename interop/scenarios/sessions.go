@@ -5,21 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
+	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest/trial"
-	"github.com/leastconn/grpc-leastconn/state"
 )
 
 // sessions are figures: how many sessions each listed host held before and after the new ones opened.
 type sessions struct {
-	before, after []trial.Load
+	before, after []scenario.Load
+	misplaced     int // that did not go to one with the fewest
 }
 
 // sessionRow measures a scenario by where the sessions are.
-func sessionRow(s trial.Scenario) row {
+func sessionRow(s scenario.Scenario) row {
 	exact := sessions{before: s.Before, after: s.After}
 	return row{
 		name:    s.Name,
@@ -27,12 +25,12 @@ func sessionRow(s trial.Scenario) row {
 		measure: "sessions by server",
 		want:    countText(exact.before) + " → " + exact.String(),
 		exact:   exact,
-		play:    func(ctx context.Context, p trial.Policy) cell { return playSessions(ctx, p, s) },
+		play:    func(ctx context.Context, p scenario.Policy) cell { return playSessions(ctx, p, s) },
 	}
 }
 
-// playSessions runs a trial on servers of its own.
-func playSessions(ctx context.Context, p trial.Policy, s trial.Scenario) cell {
+// playSessions runs a scenario on servers of its own.
+func playSessions(ctx context.Context, p scenario.Policy, s scenario.Scenario) cell {
 	names := make([]string, s.Hosts)
 	for i := range names {
 		names[i] = string(rune('a' + i))
@@ -42,17 +40,19 @@ func playSessions(ctx context.Context, p trial.Policy, s trial.Scenario) cell {
 		return cell{err: err}
 	}
 	defer leastconntest.CloseNodes(nodes...)
-	o := trial.Run(ctx, trial.Hosts(nodes...), p, s)
-	off := append(misplaced(o), o.Faults...)
+	o := scenario.Play(ctx, nodes, p, s)
+	deviations := append(misplaced(o), o.Faults...)
 	if o.Err != nil {
-		return cell{off: off, err: o.Err}
+		return cell{deviations: deviations, err: o.Err}
 	}
-	off = slices.Concat(off, deviations(o, s), leftovers())
-	return cell{gave: sessions{before: o.Before, after: o.After}, off: off}
+	return cell{
+		got:        sessions{before: o.Before, after: o.After, misplaced: len(o.Misplacements())},
+		deviations: append(deviations, countDeviations(o, s)...),
+	}
 }
 
-// misplaced is a few of the misplacements, as one wrong turn brings many.
-func misplaced(o trial.Outcome) []string {
+// misplaced is a few of the misplacements, as one brings many.
+func misplaced(o scenario.Outcome) []string {
 	const few = 3
 	all := o.Misplacements()
 	n := len(all) - few
@@ -62,37 +62,23 @@ func misplaced(o trial.Outcome) []string {
 	return append(all[:few], fmt.Sprintf("%d more sessions went to a server that did not hold the fewest", n))
 }
 
-// deviations says which counts of an outcome are not those of exact.
-func deviations(o trial.Outcome, s trial.Scenario) []string {
-	var off []string
+// countDeviations says which counts of an outcome are not those of exact.
+func countDeviations(o scenario.Outcome, s scenario.Scenario) []string {
+	var deviations []string
 	for _, c := range []struct {
 		when      string
-		got, want []trial.Load
+		got, want []scenario.Load
 	}{{"before", o.Before, s.Before}, {"after", o.After, s.After}} {
 		if !slices.Equal(c.got, c.want) {
-			off = append(off, fmt.Sprintf("servers held %v %s, exact gives %v", trial.Counts(c.got), c.when, trial.Counts(c.want)))
+			deviations = append(deviations, fmt.Sprintf("servers held %v %s, exact gives %v", scenario.Counts(c.got), c.when, scenario.Counts(c.want)))
 		}
 	}
-	return off
-}
-
-// leftovers says which ledgers are not as they must be when no RPC is left.
-func leftovers() []string {
-	var left []string
-	for _, l := range state.Ledgers() {
-		if err := l.Check(); err != nil {
-			left = append(left, err.Error())
-		}
-		if n := l.Snapshot().InFlight; n != 0 {
-			left = append(left, fmt.Sprintf("%d RPCs are still counted after all have ended", n))
-		}
-	}
-	return left
+	return deviations
 }
 
 // String is the counts after, with the difference between the fullest and the emptiest.
 func (s sessions) String() string {
-	return fmt.Sprintf("%s (%d)", countText(s.after), trial.Spread(s.after))
+	return fmt.Sprintf("%s (%d)", countText(s.after), scenario.Spread(s.after))
 }
 
 // MarshalJSON gives the counts by server.
@@ -101,10 +87,10 @@ func (s sessions) MarshalJSON() ([]byte, error) {
 		Before      map[string]int `json:"before"`
 		After       map[string]int `json:"after"`
 		MaxMinusMin int            `json:"maxMinusMin"`
-	}{byHost(s.before), byHost(s.after), trial.Spread(s.after)})
+	}{byHost(s.before), byHost(s.after), scenario.Spread(s.after)})
 }
 
-func byHost(loads []trial.Load) map[string]int {
+func byHost(loads []scenario.Load) map[string]int {
 	by := make(map[string]int, len(loads))
 	for _, l := range loads {
 		by[l.Host] = l.Sessions
@@ -113,14 +99,10 @@ func byHost(loads []trial.Load) map[string]int {
 }
 
 // countText is the counts of a few servers each, and of many what they have in common.
-func countText(loads []trial.Load) string {
-	counts := trial.Counts(loads)
+func countText(loads []scenario.Load) string {
+	counts := scenario.Counts(loads)
 	if len(counts) <= 4 {
-		texts := make([]string, len(counts))
-		for i, c := range counts {
-			texts[i] = strconv.Itoa(c)
-		}
-		return strings.Join(texts, "/")
+		return slashed(counts)
 	}
 	least, most := slices.Min(counts), slices.Max(counts)
 	if least == most {

@@ -2,12 +2,19 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"os"
+	"os/exec"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
+	"github.com/leastconn/grpc-leastconn/interop/internal/flags"
 	"github.com/leastconn/grpc-leastconn/state/statetest"
 )
 
@@ -43,7 +50,7 @@ func TestBadFlags(t *testing.T) {
 		{[]string{"1"}, []string{`"1"`, "flags only"}},
 	} {
 		var out, errs bytes.Buffer
-		require.Equal(t, exitUsage, run(c.args, &out, &errs), c.args)
+		require.Equal(t, flags.ExitUsage, run(t.Context(), c.args, &out, &errs), c.args)
 		require.Empty(t, out.String())
 		for _, text := range c.says {
 			require.Contains(t, errs.String(), text)
@@ -54,7 +61,7 @@ func TestBadFlags(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var out, errs bytes.Buffer
-	require.Equal(t, exitEnded, run([]string{"--help"}, &out, &errs))
+	require.Equal(t, exitEnded, run(t.Context(), []string{"--help"}, &out, &errs))
 	require.Contains(t, out.String(), "-tls_key_file file")
 	require.Empty(t, errs.String())
 }
@@ -66,7 +73,50 @@ func TestPortTaken(t *testing.T) {
 	_, port, err := net.SplitHostPort(taken.Addr().String())
 	require.NoError(t, err)
 	var out, errs bytes.Buffer
-	require.Equal(t, exitFailed, run([]string{"--port", port}, &out, &errs))
+	require.Equal(t, exitFailed, run(t.Context(), []string{"--port", port}, &out, &errs))
 	require.Contains(t, errs.String(), taken.Addr().String())
 	require.Empty(t, out.String())
+}
+
+// On SIGTERM the open streams go on to their ends, and then the program does.
+func TestEndsInOrder(t *testing.T) {
+	p := start(t, 3, "--servers", "3", "--grace_seconds", "3600")
+	var streams []stream
+	for _, addr := range p.addrs {
+		streams = append(streams, open(t, addr))
+	}
+	p.signal(t)
+	for i, s := range streams {
+		s.waitGoAway(t)
+		require.Error(t, call(t, dial(t, p.addrs[i], insecure.NewCredentials())), "no new RPC")
+		require.NoError(t, s.ping())
+	}
+	for _, s := range streams {
+		require.NoError(t, s.CloseSend())
+		_, err := s.Recv()
+		require.Equal(t, io.EOF, err)
+	}
+	require.NoError(t, p.Wait())
+}
+
+// Streams that go on for too long are broken.
+func TestGraceEnds(t *testing.T) {
+	p := start(t, 1, "--grace_seconds", "0")
+	s := open(t, p.addrs[0])
+	p.signal(t)
+	_, err := s.Recv()
+	require.Equal(t, codes.Unavailable, status.Code(err), err)
+	require.NoError(t, p.Wait())
+}
+
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	p := start(t, 1, "--grace_seconds", "3600")
+	s := open(t, p.addrs[0])
+	p.signal(t)
+	s.waitGoAway(t)
+	require.NoError(t, s.ping())
+	p.signal(t)
+	var exit *exec.ExitError
+	require.ErrorAs(t, p.Wait(), &exit)
+	require.Equal(t, syscall.SIGTERM, exit.Sys().(syscall.WaitStatus).Signal())
 }

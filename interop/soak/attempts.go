@@ -12,10 +12,10 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// place is where an RPC is counted: a node of a resource key, named by its id or by the server that its addresses are
+// location is where an RPC is counted: a node of a resource key, named by its id or by the server that its addresses are
 // of. With no node it is the sum of the key. RPCs of channels that have moved to another key are counted in either
 // ledger; the key stands for both.
-type place struct{ key, node string }
+type location struct{ key, node string }
 
 // attempts is what gRPC says of the attempts of RPCs, as opposed to what the policy counts: it says that one begins
 // before it is picked for, and that it ends after its end has been told to the policy.
@@ -25,18 +25,18 @@ type attempts struct {
 	begun       map[string]int // ever, by resource key
 	retries     int            // as the service config has them
 	transparent int            // retries of what no server has seen
-	unplaced    int            // attempts that ended without a connection
+	unconnected int            // attempts that ended without a connection
 	unused      int            // attempts that gRPC began and dropped before it picked for them
 }
 
 // attempt is one attempt of an RPC. The mutex of attempts guards what changes.
 type attempt struct {
-	key    string
-	rpc    *rpc // nil if it is none of the plan
-	placed bool // it has a connection, to
-	place  place
-	member string
-	ended  time.Time
+	key       string
+	rpc       *rpc // nil if it is none of the plan
+	connected bool // it has a connection, to
+	location  location
+	member    string
+	ended     time.Time
 }
 
 // rpc is what the attempts of one RPC have in common. There is one at a time.
@@ -67,24 +67,24 @@ func (a *attempts) abandon(r *rpc) {
 
 // mark is what is open at one moment.
 type mark struct {
-	placed    map[place][]*attempt // those that have a connection, also by key alone
-	unplaced  map[string]int       // those that have none yet, by key
-	begun     map[string]int       // ever, by key
-	abandoned map[string]int       // of the placed ones, by member
+	connected   map[location][]*attempt // those that have a connection, also by key alone
+	unconnected map[string]int          // those that have none yet, by key
+	begun       map[string]int          // ever, by key
+	abandoned   map[string]int          // of the placed ones, by member
 }
 
 func (a *attempts) mark() mark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	m := mark{map[place][]*attempt{}, map[string]int{}, maps.Clone(a.begun), map[string]int{}}
+	m := mark{map[location][]*attempt{}, map[string]int{}, maps.Clone(a.begun), map[string]int{}}
 	for at := range a.open {
-		if !at.placed {
-			m.unplaced[at.key]++
+		if !at.connected {
+			m.unconnected[at.key]++
 			continue
 		}
-		sum := place{key: at.key}
-		m.placed[at.place] = append(m.placed[at.place], at)
-		m.placed[sum] = append(m.placed[sum], at)
+		sum := location{key: at.key}
+		m.connected[at.location] = append(m.connected[at.location], at)
+		m.connected[sum] = append(m.connected[sum], at)
 		if at.rpc != nil && at.rpc.abandoned {
 			m.abandoned[at.member]++
 		}
@@ -108,7 +108,7 @@ func (a *attempts) String() string {
 		all += n
 	}
 	return fmt.Sprintf("%d attempts; %d configured retries, %d transparent ones; %d without a connection, %d not even picked for",
-		all, a.retries, a.transparent, a.unplaced, a.unused)
+		all, a.retries, a.transparent, a.unconnected, a.unused)
 }
 
 // openAfter is how many of them were open at that moment, which has passed.
@@ -159,7 +159,7 @@ func (h *handler) HandleRPC(ctx context.Context, s stats.RPCStats) {
 		h.attempts.begin(at, s.IsTransparentRetryAttempt)
 	case *stats.OutHeader:
 		addr := s.RemoteAddr.String()
-		h.attempts.sent(at, h.channel.place(addr), h.channel.fleet.owner(addr).member)
+		h.attempts.sent(at, h.channel.location(addr), h.channel.fleet.owner(addr).member)
 	case *stats.End:
 		h.attempts.end(at, s.EndTime)
 	}
@@ -182,7 +182,7 @@ func (a *attempts) begin(at *attempt, transparent bool) {
 		a.retries++
 	}
 	if at.rpc != nil {
-		a.drop(at.rpc)
+		a.dropLocked(at.rpc)
 		at.rpc.attempts++
 		at.rpc.last = at
 	}
@@ -192,23 +192,23 @@ func (a *attempts) begin(at *attempt, transparent bool) {
 func (a *attempts) over(r *rpc) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.drop(r)
+	a.dropLocked(r)
 }
 
-// drop ends the last attempt if gRPC has forgotten it: when an RPC is retried because picking failed, gRPC begins one
-// attempt more than it makes, and tells no end of it. Caller holds mu.
-func (a *attempts) drop(r *rpc) {
-	if _, open := a.open[r.last]; open && !r.last.placed {
+// dropLocked ends the last attempt if gRPC has forgotten it: when an RPC is retried because picking failed, gRPC begins one
+// attempt more than it makes, and tells no end of it.
+func (a *attempts) dropLocked(r *rpc) {
+	if _, open := a.open[r.last]; open && !r.last.connected {
 		delete(a.open, r.last)
 		r.last.ended = time.Now()
 		a.unused++
 	}
 }
 
-func (a *attempts) sent(at *attempt, to place, member string) {
+func (a *attempts) sent(at *attempt, to location, member string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at.placed, at.place, at.member = true, to, member
+	at.connected, at.location, at.member = true, to, member
 }
 
 func (a *attempts) end(at *attempt, when time.Time) {
@@ -216,7 +216,7 @@ func (a *attempts) end(at *attempt, when time.Time) {
 	defer a.mu.Unlock()
 	delete(a.open, at)
 	at.ended = when
-	if !at.placed {
-		a.unplaced++
+	if !at.connected {
+		a.unconnected++
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
 )
 
 // channel is a channel of a run. It may be closed and dialled again.
@@ -32,24 +33,24 @@ func open(spec channelSpec, f *fleet, a *attempts) (*channel, error) {
 	return c, c.redial()
 }
 
-// now is the channel as it was dialled last.
-func (c *channel) now() *leastconntest.Channel { return c.conn.Load() }
+// current is the channel as it was dialled last.
+func (c *channel) current() *leastconntest.Channel { return c.conn.Load() }
 
 // change changes the list and tells it.
 func (c *channel) change(edit func(*list)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	edit(&c.list)
-	return c.tell()
+	return c.sendListLocked()
 }
 
-// push tells the list again.
-func (c *channel) push() error { return c.change(func(*list) {}) }
+// sendList tells the list again.
+func (c *channel) sendList() error { return c.change(func(*list) {}) }
 
-// tell has the resolver say the list. Caller holds mu.
-func (c *channel) tell() error {
+// sendListLocked has the resolver say the list.
+func (c *channel) sendListLocked() error {
 	eps := c.list.endpoints(c.spec, c.fleet)
-	return c.refused(eps, c.now().Update(eps...))
+	return c.refused(eps, c.current().Update(eps...))
 }
 
 // refused returns err if the list should have been taken. An empty one may be refused; so may be what an idle channel is
@@ -70,7 +71,7 @@ func (c *channel) configure(policy leastconnbalancer.Config) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	eps := c.list.endpoints(c.spec, c.fleet)
-	return c.refused(eps, c.now().UpdateConfig(config, eps...))
+	return c.refused(eps, c.current().UpdateConfig(config, eps...))
 }
 
 // redial closes the channel, if it is open, and dials it anew.
@@ -81,7 +82,7 @@ func (c *channel) redial() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.now(); old != nil {
+	if old := c.current(); old != nil {
 		if err := old.Close(); err != nil {
 			return err
 		}
@@ -122,7 +123,7 @@ func (c *channel) dialOptions() []grpc.DialOption {
 
 // isIdle reports whether the channel has let go of its list and its connections.
 func (c *channel) isIdle() bool {
-	return c.spec.idle > 0 && c.now().Conn().GetState() == connectivity.Idle
+	return c.spec.idle > 0 && c.current().Conn().GetState() == connectivity.Idle
 }
 
 // members returns those that the channel lists now; none while it is idle.
@@ -135,18 +136,81 @@ func (c *channel) members() []*member {
 	return c.list.listed(c.spec, c.fleet)
 }
 
-// place returns where the ledger counts an RPC that is sent to the address.
-func (c *channel) place(addr string) place {
+// location returns where the ledger counts an RPC that is sent to the address.
+func (c *channel) location(addr string) location {
 	o := c.fleet.owner(addr)
 	if c.spec.ids {
-		return place{c.spec.policy.ResourceKey, o.member}
+		return location{c.spec.policy.ResourceKey, o.member}
 	}
-	return place{c.spec.policy.ResourceKey, o.server}
+	return location{c.spec.policy.ResourceKey, o.server}
 }
 
 // close closes the channel; what runs on it ends.
 func (c *channel) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now().Close()
+	return c.current().Close()
+}
+
+// list is what a channel's resolver says: by index of the members, how it differs from the list of a good day.
+type list struct {
+	out        map[int]bool
+	weights    map[int]uint32
+	priorities map[int]uint32
+	dual       map[int]uint32 // of two addresses, and odd if the first is the usual one
+	empty      bool
+	turn       int // how far it is rotated
+}
+
+func newList() list {
+	return list{out: map[int]bool{}, weights: map[int]uint32{}, priorities: map[int]uint32{}, dual: map[int]uint32{}}
+}
+
+// listed returns the members that the list has now.
+func (l *list) listed(spec channelSpec, f *fleet) []*member {
+	var all []*member
+	if l.empty {
+		return nil
+	}
+	for i := range f.members {
+		m := f.members[(i+l.turn)%len(f.members)]
+		if m.index%spec.each == 0 && !l.out[m.index] {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// endpoints returns the list as a resolver gives it.
+func (l *list) endpoints(spec channelSpec, f *fleet) []resolver.Endpoint {
+	eps := []resolver.Endpoint{}
+	for _, m := range l.listed(spec, f) {
+		ep := l.endpoint(m)
+		if spec.ids {
+			ep = lcresolver.SetID(ep, m.name)
+		}
+		if w, ok := l.weights[m.index]; ok {
+			ep = lcresolver.SetWeight(ep, w)
+		}
+		p, ok := l.priorities[m.index]
+		if !ok {
+			p = uint32(m.index % spec.levels)
+		}
+		eps = append(eps, lcresolver.SetPriority(ep, p))
+	}
+	return eps
+}
+
+// endpoint returns the member's endpoint with its addresses.
+func (l *list) endpoint(m *member) resolver.Endpoint {
+	usual, direct := resolver.Address{Addr: m.current().addr}, resolver.Address{Addr: m.current().direct}
+	order, two := l.dual[m.index]
+	switch {
+	case !two:
+		return resolver.Endpoint{Addresses: []resolver.Address{usual}}
+	case order%2 == 1:
+		return resolver.Endpoint{Addresses: []resolver.Address{usual, direct}}
+	default:
+		return resolver.Endpoint{Addresses: []resolver.Address{direct, usual}}
+	}
 }

@@ -44,7 +44,7 @@ func (d *driver) make(c call) {
 	defer d.attempts.over(r)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	client := d.channel.now().Client()
+	client := d.channel.current().Client()
 	var err error
 	switch k.ending {
 	case held, abandoned:
@@ -89,7 +89,7 @@ func (k kind) exchange(ctx context.Context, client grpc_testing.TestServiceClien
 // or ended by the server alone.
 func (d *driver) keep(ctx context.Context, cancel context.CancelFunc, k kind, c call, r *rpc, isOpen func()) error {
 	overdue := time.AfterFunc(limit, cancel)
-	cs, err := k.stream.talk(ctx, d.channel.now().Client(), c)
+	cs, err := k.stream.talk(ctx, d.channel.current().Client(), c)
 	overdue.Stop()
 	if err != nil {
 		return err
@@ -120,4 +120,59 @@ func (d *driver) keep(ctx context.Context, cancel context.CancelFunc, k kind, c 
 		}
 	})
 	return k.stream.drain(cs)
+}
+
+// clock is the time of the plan. It goes on while a round is played, and stands between two rounds.
+type clock struct {
+	mu    sync.Mutex
+	round int
+	began time.Time
+	next  chan struct{} // closed when the next round begins
+}
+
+func newClock() *clock { return &clock{round: -1, next: make(chan struct{})} }
+
+// begin begins the next round.
+func (c *clock) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.round++
+	c.began = time.Now()
+	close(c.next)
+	c.next = make(chan struct{})
+}
+
+// wait returns when the moment has come, at once if it has passed, or with the error of ctx.
+func (c *clock) wait(ctx context.Context, until moment) error {
+	for {
+		c.mu.Lock()
+		round, began, next := c.round, c.began, c.next
+		c.mu.Unlock()
+		if round > until.round {
+			return ctx.Err()
+		}
+		if round == until.round {
+			return sleep(ctx, time.Until(began.Add(until.at)))
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// sleep paces the plan. It is never what makes a check right.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

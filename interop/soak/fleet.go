@@ -1,8 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
 // fleet is the servers of a run.
@@ -44,8 +51,8 @@ func (f *fleet) owner(addr string) owner {
 	return f.owners[addr]
 }
 
-// own gives all the addresses to an owner, or none if one of them has had another one.
-func (f *fleet) own(o owner, addrs ...string) bool {
+// claim gives all the addresses to an owner, or none if one of them has had another one.
+func (f *fleet) claim(o owner, addrs ...string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range addrs {
@@ -63,7 +70,7 @@ func (f *fleet) own(o owner, addrs ...string) bool {
 func (f *fleet) served() map[string]int {
 	live := map[string]int{}
 	for _, m := range f.members {
-		s := m.now()
+		s := m.current()
 		live[m.name] = s.plain.Live() + s.ageing.Live()
 	}
 	return live
@@ -73,7 +80,7 @@ func (f *fleet) served() map[string]int {
 func (f *fleet) conns() int {
 	open := 0
 	for _, m := range f.members {
-		s := m.now()
+		s := m.current()
 		open += s.plain.OpenConns() + s.ageing.OpenConns()
 	}
 	return open
@@ -81,12 +88,12 @@ func (f *fleet) conns() int {
 
 func (f *fleet) close() {
 	for _, m := range f.members {
-		m.now().close()
+		m.current().close()
 	}
 }
 
-// now is the member's server.
-func (m *member) now() *server { return m.server.Load() }
+// current is the member's server.
+func (m *member) current() *server { return m.server.Load() }
 
 // replace gives the member a new server on addresses that none had before, and returns the old one, nil at first.
 // Addresses are not used again, since the load of what an earlier owner left there would be the new one's.
@@ -96,9 +103,91 @@ func (m *member) replace() (old *server, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if m.fleet.own(owner{m.name, s.name}, s.addr, s.direct) {
+		if m.fleet.claim(owner{m.name, s.name}, s.addr, s.direct) {
 			return m.server.Swap(s), nil
 		}
 		defer s.close() // not before there is another one, which would get the same addresses
 	}
+}
+
+// server is two nodes behind one address: one that ages its connections, and one that does not. New connections go to
+// one of them; at its own address the latter can be reached as well.
+type server struct {
+	name          string // the member's, with the address
+	addr          string // that lists have
+	direct        string // that lists have besides when the endpoint has two
+	proxy         *leastconntest.Proxy
+	plain, ageing *leastconntest.Node
+}
+
+// Connections to an ageing node get a GOAWAY after connAge, and are closed with what still runs on them connGrace later.
+const (
+	connAge   = 200 * time.Millisecond
+	connGrace = 500 * time.Millisecond
+)
+
+// tightStreams is how many streams a tight server allows on a connection.
+const tightStreams = 8
+
+// startServer starts a server; a tight one lets RPCs of a connection wait until it has less than a few.
+func startServer(member string, tight bool) (*server, error) {
+	// Behind a silent network the handshake of a connection may never come.
+	options := []grpc.ServerOption{grpc.ConnectionTimeout(time.Second)}
+	if tight {
+		options = append(options, grpc.MaxConcurrentStreams(tightStreams))
+	}
+	plain, err := leastconntest.StartNode(leastconntest.Options{Name: member, ServerOptions: options})
+	if err != nil {
+		return nil, err
+	}
+	ageing, err := leastconntest.StartNode(leastconntest.Options{Name: member, ServerOptions: append(options,
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: connAge, MaxConnectionAgeGrace: connGrace}))})
+	if err != nil {
+		plain.Close()
+		return nil, err
+	}
+	proxy, err := leastconntest.StartProxy(plain.Addr())
+	if err != nil {
+		leastconntest.CloseNodes(plain, ageing)
+		return nil, err
+	}
+	return &server{
+		name: member + "@" + proxy.Addr(), addr: proxy.Addr(), direct: plain.Addr(),
+		proxy: proxy, plain: plain, ageing: ageing,
+	}, nil
+}
+
+// each does the same to both nodes.
+func (s *server) each(do func(*leastconntest.Node)) {
+	do(s.plain)
+	do(s.ageing)
+}
+
+func (s *server) stop() { s.each((*leastconntest.Node).Stop) }
+
+func (s *server) restart() error {
+	for _, n := range []*leastconntest.Node{s.plain, s.ageing} {
+		if err := n.Restart(); err != nil {
+			return fmt.Errorf("restart: %w", err)
+		}
+	}
+	return nil
+}
+
+// age moves the connections to the node that ages them, or back. A GOAWAY makes clients connect anew.
+func (s *server) age(on bool) error {
+	from, to := s.plain, s.ageing
+	if !on {
+		from, to = s.ageing, s.plain
+	}
+	if err := s.proxy.SetTarget(to.Addr()); err != nil {
+		return err
+	}
+	from.GoAway()
+	return nil
+}
+
+func (s *server) close() {
+	s.proxy.Close() // first: a server waits for handshakes that hang
+	leastconntest.CloseNodes(s.plain, s.ageing)
 }

@@ -6,12 +6,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/leastconn/grpc-leastconn/interop/internal/flags"
 )
 
 const usage = `Soak runs RPCs of all kinds over several least_conn channels to servers on TCP loopback, while faults are injected
@@ -31,31 +32,60 @@ Flags:
 const (
 	exitHeld = iota
 	exitViolated
-	exitFlags
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { flags.Main(run) }
 
 // run is the program: it soaks as args say until ctx ends at the latest.
 func run(ctx context.Context, args []string, out, errs io.Writer) (status int) {
-	set, err := parse(args, errs)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitHeld
-	case err != nil:
-		fmt.Fprintln(errs, "soak:", err)
-		return exitFlags
+	set, err := parse(args, out)
+	if err != nil {
+		return flags.Refuse("soak", err, errs)
 	}
 	fmt.Fprintln(out, "soak:", set.command())
 	s := newSoak(set, out)
-	err = s.run(ctx)
+	err = s.execute(ctx)
 	fmt.Fprint(out, s.report.render(), s.summary(err, ctx.Err() != nil))
 	if err != nil {
 		return exitViolated
 	}
 	return exitHeld
+}
+
+// settings are what the flags say.
+type settings struct {
+	duration time.Duration // how long to begin new rounds
+	seed     uint64        // of the plan, never 0
+	nodes    int
+	round    time.Duration // between two quiet points
+	verbose  bool          // print every fault
+	rounds   int           // to play instead of a duration; 0: the duration counts
+}
+
+// maxNodes is how many servers there may be.
+const maxNodes = 32
+
+// parse reads the flags, and for -h writes the usage to out.
+func parse(args []string, out io.Writer) (set settings, err error) {
+	fs := flags.New("soak")
+	flags.Duration(fs, &set.duration, "duration", time.Minute, time.Second, 24*time.Hour, "how long to begin new rounds")
+	flags.Duration(fs, &set.round, "round", 4*time.Second, 200*time.Millisecond, time.Minute, "time between two quiet points")
+	flags.Int(fs, &set.nodes, "nodes", 6, 2, maxNodes, "`number` of servers")
+	fs.Func("seed", "`number` that the plan follows from, 0 to 2^64-1; 0: one is drawn and printed", func(s string) (err error) {
+		if set.seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			return errors.New("want 0 to 2^64-1")
+		}
+		return nil
+	})
+	flags.Bool(fs, &set.verbose, "v", "print every fault as it is injected")
+	err = flags.Parse(fs, args, usage, out)
+	for set.seed == 0 {
+		set.seed = rand.Uint64()
+	}
+	return set, err
+}
+
+// command is the command line that replays the run.
+func (s settings) command() string {
+	return fmt.Sprintf("go run ./interop/soak -seed %d -nodes %d -round %v -duration %v", s.seed, s.nodes, s.round, s.duration)
 }

@@ -40,7 +40,7 @@ func TestComponentsDrawApart(t *testing.T) {
 	a, b := rounds(few, 10), rounds(many, 10)
 	for _, name := range []string{"n0 server", "n1 network", "plain", "tiered's n1"} {
 		for i := range a {
-			require.Equal(t, a[i].steps[laneAt(few, name)], b[i].steps[laneAt(many, name)], name)
+			require.Equal(t, a[i].steps[streamIndex(few, name)], b[i].steps[streamIndex(many, name)], name)
 		}
 	}
 	for i := range a {
@@ -48,19 +48,19 @@ func TestComponentsDrawApart(t *testing.T) {
 	}
 }
 
-func laneAt(set settings, name string) int {
-	for i, l := range lanes(set.nodes) {
+func streamIndex(set settings, name string) int {
+	for i, l := range faultStreams(set.nodes) {
 		if l.name == name {
 			return i
 		}
 	}
-	panic("no lane " + name)
+	panic("no fault stream " + name)
 }
 
-// A lane's faults come one after another, last as long as their kind may, and are over at a full quiet point.
+// The faults of a stream come one after another, last as long as their kind may, and are over at a full quiet point.
 func TestFaultsOfAPlan(t *testing.T) {
 	set := settings{seed: 9, nodes: 4, round: time.Second}
-	all := lanes(set.nodes)
+	all := faultStreams(set.nodes)
 	open := make([]string, len(all))
 	begun, over := map[string]int{}, 0
 	for _, r := range rounds(set, 60) {
@@ -95,45 +95,4 @@ func TestFaultsOfAPlan(t *testing.T) {
 			assert.Positive(t, begun[f.name], f.name)
 		}
 	}
-}
-
-func TestCallsOfAPlan(t *testing.T) {
-	set := settings{seed: 9, nodes: 4, round: time.Second}
-	made, later := map[string]int{}, 0
-	for _, r := range rounds(set, 30) {
-		require.Len(t, r.calls, len(channelSpecs))
-		for _, calls := range r.calls {
-			last := time.Duration(0)
-			for _, c := range calls {
-				require.GreaterOrEqual(t, c.at, last)
-				last = c.at
-				require.LessOrEqual(t, c.at, set.round)
-				made[c.kind]++
-				require.GreaterOrEqual(t, c.until.round, r.number)
-				require.Equal(t, r.number/fullEvery, c.until.round/fullEvery, "none goes on over a full quiet point")
-				require.LessOrEqual(t, c.until.at, set.round)
-				if c.until.round > r.number {
-					later++
-				} else {
-					require.GreaterOrEqual(t, c.until.at, c.at)
-				}
-			}
-		}
-	}
-	require.Positive(t, later)
-	for _, k := range traffic {
-		assert.Positive(t, made[k.name], k.name)
-	}
-}
-
-func TestDiceDrawByShare(t *testing.T) {
-	d := newDice(1, "shares")
-	drawn := make([]int, 3)
-	for range 10_000 {
-		drawn[d.draw([]int{1, 0, 3})]++
-	}
-	assert.InDelta(t, 2500, drawn[0], 300)
-	assert.Zero(t, drawn[1])
-	assert.Equal(t, time.Second, d.between(time.Second, time.Second))
-	assert.Equal(t, time.Second, d.between(time.Second, 0))
 }

@@ -49,16 +49,6 @@ func TestReport(t *testing.T) {
 	assert.Equal(t, 2, r.faults["stop"].survived)
 }
 
-func TestReportKeepsTheLatestFaults(t *testing.T) {
-	r := newReport()
-	for range keptFaults {
-		r.fault(fault{name: "reset"}, false, "before")
-	}
-	r.fault(fault{name: "reset"}, false, "last")
-	require.Len(t, r.latest(), keptFaults)
-	assert.Equal(t, "last", r.latest()[keptFaults-1])
-}
-
 func TestUnexplainedEnds(t *testing.T) {
 	r := newReport()
 	for _, code := range codesOfFaults {
@@ -69,6 +59,6 @@ func TestUnexplainedEnds(t *testing.T) {
 	r.ended("unary", errors.New("out of the blue"))
 	r.ended("unary", status.Error(codes.DataLoss, ""))
 	assert.EqualError(t, r.unexplained(), "an RPC, unary, ended as nothing that was injected explains: out of the blue")
-	q := &quiet{report: r, patience: patience}
-	assert.ErrorAs(t, q.point(t.Context(), false), new(*violation))
+	q := &quiesce{report: r, patience: patience}
+	assert.ErrorAs(t, q.check(t.Context(), false), new(*violation))
 }

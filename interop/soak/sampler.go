@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
@@ -15,7 +16,7 @@ const (
 
 // sampler compares the ledgers with the attempts all along.
 type sampler struct {
-	site     *site
+	env      *env
 	attempts *attempts
 	report   *report
 	pending  []sample // until all ends that belong to them have been told
@@ -25,7 +26,7 @@ type sampler struct {
 // violation is something that must not be, with the ledgers as they were.
 type violation struct {
 	what      error
-	snapshots []state.Snapshot
+	snapshots []leastconnbalancer.Snapshot
 }
 
 // Error says what must not be.
@@ -35,7 +36,7 @@ func (v *violation) Error() string { return v.what.Error() }
 func (v *violation) Unwrap() error { return v.what }
 
 // violated returns what as a violation with the ledgers as they are now.
-func violated(what error) error { return &violation{what, state.Snapshots()} }
+func violated(what error) error { return &violation{what, leastconnbalancer.Snapshots()} }
 
 // run samples until ctx ends; a violation is returned at once.
 func (s *sampler) run(ctx context.Context) error {
@@ -44,13 +45,13 @@ func (s *sampler) run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return s.settle()
+			return s.checkPending()
 		case <-tick.C:
 		}
 		if err := s.sample(); err != nil {
 			return err
 		}
-		if err := s.settle(); err != nil {
+		if err := s.checkPending(); err != nil {
 			return err
 		}
 	}
@@ -61,11 +62,11 @@ func (s *sampler) sample() error {
 		return violated(err)
 	}
 	now := sample{before: s.attempts.mark()}
-	now.snapshots = state.Snapshots()
+	now.snapshots = leastconnbalancer.Snapshots()
 	now.at = time.Now()
 	now.begun = s.attempts.mark().begun
 	var err error
-	if now.counts, err = countsOf(now.snapshots, s.site); err == nil {
+	if now.counts, err = countsOf(now.snapshots, s.env); err == nil {
 		err = now.tooHigh()
 	}
 	if err != nil {
@@ -78,9 +79,9 @@ func (s *sampler) sample() error {
 	return nil
 }
 
-// settle looks again at the samples that are old enough.
-func (s *sampler) settle() error {
-	for len(s.pending) > 0 && time.Since(s.pending[0].at) > settling {
+// checkPending looks again at the samples that are old enough.
+func (s *sampler) checkPending() error {
+	for len(s.pending) > 0 && time.Since(s.pending[0].at) > endDelay {
 		old := s.pending[0]
 		s.pending = s.pending[1:]
 		if err := old.tooLow(s.attempts.openAfter); err != nil {

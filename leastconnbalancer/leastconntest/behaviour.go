@@ -12,26 +12,26 @@ import (
 
 // behaviour is what a node does to RPCs. It may change while they run.
 type behaviour struct {
-	mu     sync.Mutex
-	fail   codes.Code
-	panics bool
-	delay  time.Duration
-	gate   *gate   // not nil while unary RPCs are held
-	ending *ending // of the streams that are held now
+	mu        sync.Mutex
+	fail      codes.Code
+	panics    bool
+	delay     time.Duration
+	gate      *gate      // not nil while unary RPCs are held
+	streamEnd *streamEnd // of the streams that are held now
 }
 
 // gate holds unary RPCs until it is opened.
 type gate struct{ opened chan struct{} }
 
-// ending ends the streams that were open when it was announced.
-type ending struct {
+// streamEnd ends the streams that were open when it was announced.
+type streamEnd struct {
 	announced chan struct{}
 	err       error // set before announced is closed
 }
 
 func (b *behaviour) init(opts Options) {
 	b.fail, b.panics, b.delay = opts.Fail, opts.Panic, opts.Delay
-	b.ending = &ending{announced: make(chan struct{})}
+	b.streamEnd = &streamEnd{announced: make(chan struct{})}
 }
 
 // SetFail lets every RPC that starts from now on fail at once with code; codes.OK lets them succeed again.
@@ -78,7 +78,7 @@ func (b *behaviour) ReleaseUnary() {
 	}
 }
 
-// openGateLocked releases held unary RPCs. Caller holds mu.
+// openGateLocked releases held unary RPCs.
 func (b *behaviour) openGateLocked() {
 	if b.gate != nil {
 		close(b.gate.opened)
@@ -97,9 +97,9 @@ func (b *behaviour) FailStreams(code codes.Code) {
 func (b *behaviour) endStreams(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ending.err = err
-	close(b.ending.announced)
-	b.ending = &ending{announced: make(chan struct{})}
+	b.streamEnd.err = err
+	close(b.streamEnd.announced)
+	b.streamEnd = &streamEnd{announced: make(chan struct{})}
 }
 
 // refusal is the error that an RPC starting now has to fail with, if any.
@@ -123,14 +123,14 @@ func (b *behaviour) panicIfSet() {
 }
 
 // currentEnding is what will end a stream that starts now.
-func (b *behaviour) currentEnding() *ending {
+func (b *behaviour) currentStreamEnd() *streamEnd {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.ending
+	return b.streamEnd
 }
 
-// linger lets a unary RPC take its time.
-func (b *behaviour) linger(ctx context.Context) error {
+// delayUnary lets a unary RPC take its time.
+func (b *behaviour) delayUnary(ctx context.Context) error {
 	b.mu.Lock()
 	delay, held := b.delay, b.gate
 	b.mu.Unlock()

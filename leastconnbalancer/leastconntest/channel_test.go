@@ -2,7 +2,6 @@ package leastconntest_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -44,47 +43,6 @@ func TestChannelReportsWhatThePolicySays(t *testing.T) {
 	assert.ErrorIs(t, c.Update(), balancer.ErrBadResolverState)
 	assert.NoError(t, c.UpdateNodes(nodes...))
 	assert.NoError(t, c.WaitServed(t.Context(), nodes...))
-}
-
-func TestChannelReportsResolverErrors(t *testing.T) {
-	c, err := leastconntest.Dial(leastconntest.ChannelConfig{ServiceConfig: roundRobin})
-	require.NoError(t, err)
-	defer c.Close()
-	c.ReportError(errors.New("no such service"))
-	_, err = c.Unary(t.Context())
-	assert.Equal(t, codes.Unavailable, status.Code(err))
-	assert.ErrorContains(t, err, "no such service")
-}
-
-func TestChannelTakesAServiceConfig(t *testing.T) {
-	nodes := startNodes(t, leastconntest.Options{Delay: time.Hour}, "a")
-	c := dial(t, nodes...)
-	timeout := `{"loadBalancingConfig":[{"round_robin":{}}],"methodConfig":[{"name":[{}],"timeout":"0.01s"}]}`
-	require.NoError(t, c.UpdateConfig(timeout, leastconntest.Endpoints(nodes...)...))
-	_, err := c.Unary(t.Context())
-	assert.Equal(t, codes.DeadlineExceeded, status.Code(err))
-
-	assert.Error(t, c.UpdateConfig("{", leastconntest.Endpoints(nodes...)...))
-}
-
-func TestChannelTargets(t *testing.T) {
-	one, other := dial(t), dial(t)
-	assert.NotEqual(t, one.Conn().CanonicalTarget(), other.Conn().CanonicalTarget())
-
-	named := leastconntest.ChannelConfig{ServiceConfig: roundRobin, Target: "shared"}
-	first, err := leastconntest.Dial(named)
-	require.NoError(t, err)
-	defer first.Close()
-	second, err := leastconntest.Dial(named)
-	require.NoError(t, err)
-	defer second.Close()
-	assert.Equal(t, "leastconntest:///shared", first.Conn().CanonicalTarget())
-	assert.Equal(t, first.Conn().CanonicalTarget(), second.Conn().CanonicalTarget())
-}
-
-func TestDialRefusesUnknownPolicies(t *testing.T) {
-	_, err := leastconntest.Dial(leastconntest.ChannelConfig{ServiceConfig: `{"loadBalancingConfig":[{"no_such":{}}]}`})
-	assert.Error(t, err)
 }
 
 func TestOpenTogether(t *testing.T) {

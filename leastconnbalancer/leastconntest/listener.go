@@ -4,6 +4,10 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/interop/grpc_testing"
 )
 
 // connCounts counts the TCP connections of a node.
@@ -12,38 +16,38 @@ type connCounts struct {
 	open     atomic.Int64
 }
 
-// front accepts the connections of a node's port and hands each to the inlet of the moment, so that servers can take
+// portListener accepts the connections of a node's port and hands each to the server of the moment, so that servers can take
 // turns while the port stays open.
-type front struct {
+type portListener struct {
 	listener net.Listener
 	counts   *connCounts
 	done     chan struct{} // closed when the accept loop has ended
 
 	mu sync.Mutex
-	to *inlet
+	to *serverListener
 }
 
-func newFront(listener net.Listener, counts *connCounts, to *inlet) *front {
-	f := &front{listener: listener, counts: counts, done: make(chan struct{}), to: to}
+func newPortListener(listener net.Listener, counts *connCounts, to *serverListener) *portListener {
+	f := &portListener{listener: listener, counts: counts, done: make(chan struct{}), to: to}
 	go f.accept()
 	return f
 }
 
-// direct sends connections accepted from now on to another inlet. It comes before the old inlet closes.
-func (f *front) direct(to *inlet) {
+// direct sends connections accepted from now on to another server. It comes before the old one closes.
+func (f *portListener) direct(to *serverListener) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.to = to
 }
 
 // close closes the port and waits until no connection is in hand.
-func (f *front) close() {
+func (f *portListener) close() {
 	f.direct(nil)
 	f.listener.Close()
 	<-f.done
 }
 
-func (f *front) accept() {
+func (f *portListener) accept() {
 	defer close(f.done)
 	for {
 		conn, err := f.listener.Accept()
@@ -60,7 +64,7 @@ func (f *front) accept() {
 }
 
 // deliver reports false if the node has been stopped meanwhile.
-func (f *front) deliver(conn net.Conn) bool {
+func (f *portListener) deliver(conn net.Conn) bool {
 	for {
 		f.mu.Lock()
 		to := f.to
@@ -90,20 +94,20 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// inlet is the listener of one grpc.Server: closing it leaves the port open.
-type inlet struct {
-	addr   inletAddr
+// serverListener is the listener of one grpc.Server: closing it leaves the port open.
+type serverListener struct {
+	addr   serverAddr
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-func newInlet(addr string) *inlet {
-	return &inlet{addr: inletAddr(addr), conns: make(chan net.Conn), closed: make(chan struct{})}
+func newServerListener(addr string) *serverListener {
+	return &serverListener{addr: serverAddr(addr), conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Accept waits for the next connection that the front hands over.
-func (in *inlet) Accept() (net.Conn, error) {
+// Accept waits for the next connection that the port hands over.
+func (in *serverListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-in.conns:
 		return conn, nil
@@ -113,15 +117,45 @@ func (in *inlet) Accept() (net.Conn, error) {
 }
 
 // Close ends Accept.
-func (in *inlet) Close() error {
+func (in *serverListener) Close() error {
 	in.once.Do(func() { close(in.closed) })
 	return nil
 }
 
 // Addr is the address of the port.
-func (in *inlet) Addr() net.Addr { return in.addr }
+func (in *serverListener) Addr() net.Addr { return in.addr }
 
-type inletAddr string
+type serverAddr string
 
-func (inletAddr) Network() string  { return "tcp" }
-func (a inletAddr) String() string { return string(a) }
+func (serverAddr) Network() string  { return "tcp" }
+func (a serverAddr) String() string { return string(a) }
+
+// runningServer is one grpc.Server of a node. A node replaces it to send a GOAWAY, since a grpc.Server can do that only by
+// going out of service.
+type runningServer struct {
+	server   *grpc.Server
+	listener *serverListener
+	served   chan struct{} // closed when Serve has returned
+}
+
+func (n *Node) newServer() *runningServer {
+	options := []grpc.ServerOption{
+		// Stop has to mean that no handler runs any more.
+		grpc.WaitForHandlers(true),
+		grpc.ChainUnaryInterceptor(n.interceptUnary),
+		grpc.ChainStreamInterceptor(n.interceptStream),
+	}
+	g := &runningServer{
+		server:   grpc.NewServer(append(options, n.opts.ServerOptions...)...),
+		listener: newServerListener(n.opts.Addr),
+		served:   make(chan struct{}),
+	}
+	grpc_testing.RegisterTestServiceServer(g.server, service{node: n})
+	grpc_health_v1.RegisterHealthServer(g.server, n.health)
+	go func() {
+		defer close(g.served)
+		// Serve ends when the server is stopped; there is nothing to learn from its error.
+		_ = g.server.Serve(g.listener)
+	}()
+	return g
+}

@@ -37,7 +37,7 @@ type Node struct {
 	opts   Options // as given, with Name and Addr filled in
 	health *health.Server
 	conns  connCounts
-	tally  tally
+	rpcs   rpcCounts
 	behaviour
 
 	// background counts what Close waits for: servers draining after GoAway and the receiving halves of handlers.
@@ -45,10 +45,10 @@ type Node struct {
 
 	// mu guards which servers run. It is never held while a server stops.
 	mu       sync.Mutex
-	front    *front        // nil while stopped
-	current  *generation   // gets every new connection; nil while stopped
-	draining []*generation // told to go away and still carrying RPCs
-	reserved func()        // gives back the port of a stopped node; nil while it runs
+	port     *portListener    // nil while stopped
+	current  *runningServer   // gets every new connection; nil while stopped
+	draining []*runningServer // told to go away and still carrying RPCs
+	reserved func()           // gives back the port of a stopped node; nil while it runs
 	closed   bool
 }
 
@@ -120,8 +120,8 @@ func (n *Node) GoAway() {
 		return
 	}
 	old := n.current
-	n.current = n.newGeneration()
-	n.front.direct(n.current.inlet)
+	n.current = n.newServer()
+	n.port.direct(n.current.listener)
 	n.draining = append(n.draining, old)
 	n.background.Go(func() {
 		old.server.GracefulStop()
@@ -129,10 +129,10 @@ func (n *Node) GoAway() {
 	})
 }
 
-func (n *Node) drained(old *generation) {
+func (n *Node) drained(old *runningServer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.draining = slices.DeleteFunc(n.draining, func(g *generation) bool { return g == old })
+	n.draining = slices.DeleteFunc(n.draining, func(g *runningServer) bool { return g == old })
 }
 
 // Stop ends the node the hard way: its port refuses connections, its connections and the RPCs on them break, those
@@ -140,18 +140,18 @@ func (n *Node) drained(old *generation) {
 // then, on Linux, the system gives the port to nobody who asks for just any.
 func (n *Node) Stop() {
 	n.mu.Lock()
-	front, generations := n.front, n.draining
+	port, servers := n.port, n.draining
 	if n.current != nil {
-		generations = append(slices.Clone(generations), n.current)
+		servers = append(slices.Clone(servers), n.current)
 	}
-	n.front, n.current = nil, nil
+	n.port, n.current = nil, nil
 	n.mu.Unlock()
 
-	if front != nil {
-		front.close()
+	if port != nil {
+		port.close()
 		n.reserve()
 	}
-	for _, g := range generations {
+	for _, g := range servers {
 		g.server.Stop()
 		<-g.served
 	}
@@ -162,7 +162,7 @@ func (n *Node) reserve() {
 	release := reservePort(n.opts.Addr)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.front != nil || n.closed || n.reserved != nil {
+	if n.port != nil || n.closed || n.reserved != nil {
 		release()
 		return
 	}
@@ -197,7 +197,7 @@ func (n *Node) serve() error {
 	switch {
 	case n.closed:
 		return errors.New("leastconntest: node is closed")
-	case n.front != nil:
+	case n.port != nil:
 		return fmt.Errorf("leastconntest: node %s runs already", n.opts.Name)
 	}
 	listener, err := net.Listen("tcp", n.opts.Addr)
@@ -211,7 +211,7 @@ func (n *Node) serve() error {
 	if addr := listener.Addr().String(); n.opts.Addr != addr { // the first time: later it may be read at any time
 		n.opts.Addr = addr
 	}
-	n.current = n.newGeneration()
-	n.front = newFront(listener, &n.conns, n.current.inlet)
+	n.current = n.newServer()
+	n.port = newPortListener(listener, &n.conns, n.current.listener)
 	return nil
 }

@@ -68,14 +68,6 @@ func TestNodeCountsWhatItHandles(t *testing.T) {
 	assert.Equal(t, 1, a.Conns())
 }
 
-func TestNodeIsNamedByItsAddressUnlessToldOtherwise(t *testing.T) {
-	n, err := leastconntest.StartNode(leastconntest.Options{})
-	require.NoError(t, err)
-	defer n.Close()
-	assert.Equal(t, n.Addr(), n.Name())
-	assert.Equal(t, n.Addr(), n.Endpoint().Addresses[0].Addr)
-}
-
 func TestNodeFailsAndRecovers(t *testing.T) {
 	a := startNodes(t, leastconntest.Options{Fail: codes.Aborted}, "a")[0]
 	c := dial(t, a)
@@ -157,4 +149,20 @@ func TestNodeEndsAndFailsStreams(t *testing.T) {
 	require.NoError(t, err)
 	assert.NoError(t, kept.Ping(), "a stream opened afterwards goes on")
 	assert.Equal(t, 1, a.Live())
+}
+
+func TestNodeSurvivesPanics(t *testing.T) {
+	a := startNodes(t, leastconntest.Options{Panic: true}, "a")[0]
+	c := dial(t, a)
+
+	_, err := c.Unary(t.Context())
+	assert.Equal(t, codes.Internal, status.Code(err))
+	s, err := c.Open(t.Context())
+	require.NoError(t, err, "the handler panics after its acknowledgement")
+	assert.Equal(t, codes.Internal, status.Code(s.Wait()))
+	assert.Zero(t, a.Live())
+
+	a.SetPanic(false)
+	_, err = c.Unary(t.Context())
+	assert.NoError(t, err)
 }

@@ -50,7 +50,7 @@ type Proxy struct {
 	target   string
 	faults   faults
 	changed  chan struct{} // closed when faults are replaced by others
-	links    map[*link]struct{}
+	conns    map[*proxiedConn]struct{}
 	accepted int
 	closed   bool
 }
@@ -74,7 +74,7 @@ func StartProxy(target string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("leastconntest: proxy: %w", err)
 	}
-	p := &Proxy{listener: listener, target: target, changed: make(chan struct{}), links: map[*link]struct{}{}}
+	p := &Proxy{listener: listener, target: target, changed: make(chan struct{}), conns: map[*proxiedConn]struct{}{}}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	p.running.Go(p.accept)
 	return p, nil
@@ -113,13 +113,13 @@ func (p *Proxy) SetTarget(target string) error {
 // Reset breaks the connections that are open now with a TCP reset to both ends.
 func (p *Proxy) Reset() {
 	p.mu.Lock()
-	links := make([]*link, 0, len(p.links))
-	for l := range p.links {
-		links = append(links, l)
+	open := make([]*proxiedConn, 0, len(p.conns))
+	for c := range p.conns {
+		open = append(open, c)
 	}
 	p.mu.Unlock()
-	for _, l := range links {
-		l.reset()
+	for _, c := range open {
+		c.reset()
 	}
 }
 
@@ -153,7 +153,7 @@ func (p *Proxy) Heal() { p.change(func(f *faults) { *f = faults{} }) }
 func (p *Proxy) Conns() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.links)
+	return len(p.conns)
 }
 
 // Accepted is how many connections have been accepted so far, those that were refused included.
@@ -186,8 +186,8 @@ func (p *Proxy) change(edit func(*faults)) {
 	p.changed = make(chan struct{})
 }
 
-// now returns the faults, and a channel that is closed when they change.
-func (p *Proxy) now() (faults, <-chan struct{}) {
+// currentFaults returns the faults, and a channel that is closed when they change.
+func (p *Proxy) currentFaults() (faults, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.faults, p.changed
@@ -198,7 +198,7 @@ func (p *Proxy) accept() {
 		conn, err := p.listener.Accept()
 		switch {
 		case err == nil:
-			p.take(conn.(*net.TCPConn))
+			p.handle(conn.(*net.TCPConn))
 		case errors.Is(err, net.ErrClosed):
 			return
 		default: // such as too many open files
@@ -211,8 +211,8 @@ func (p *Proxy) accept() {
 	}
 }
 
-// take serves a connection, or refuses it.
-func (p *Proxy) take(client *net.TCPConn) {
+// handle serves a connection, or refuses it.
+func (p *Proxy) handle(client *net.TCPConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.accepted++
@@ -220,12 +220,12 @@ func (p *Proxy) take(client *net.TCPConn) {
 		abort(client)
 		return
 	}
-	l := newLink(p, p.target, client)
-	p.links[l] = struct{}{}
+	c := newProxiedConn(p, p.target, client)
+	p.conns[c] = struct{}{}
 	p.running.Go(func() {
-		l.serve()
+		c.serve()
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		delete(p.links, l)
+		delete(p.conns, c)
 	})
 }

@@ -5,15 +5,11 @@ import (
 	"net"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/resolver"
-	"google.golang.org/grpc/status"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
@@ -32,7 +28,7 @@ func TestProxyForwardsOnLoopbackOnly(t *testing.T) {
 func TestProxyForwardsBothWaysToTheEnd(t *testing.T) {
 	for _, d := range bothWays {
 		t.Run(d.String(), func(t *testing.T) {
-			s := newSite(t)
+			s := newProxyEnv(t)
 			client, server := s.open()
 			from, to := ends(d, client, server)
 			long := strings.Repeat("all of it ", 20_000)
@@ -53,17 +49,6 @@ func TestProxyForwardsBothWaysToTheEnd(t *testing.T) {
 	}
 }
 
-func TestProxySendsNewConnectionsToAnotherTarget(t *testing.T) {
-	s := newSite(t)
-	client, server := s.open()
-	other := listen(t)
-	require.NoError(t, s.SetTarget(other.Addr().String()))
-	s.send(s.dial(), "to the other")
-	s.gets(s.accept(other), "to the other")
-	s.send(client, "as before")
-	s.gets(server, "as before")
-}
-
 func TestProxyCloseLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for name, spoil := range map[string]func(*leastconntest.Proxy){
@@ -73,7 +58,7 @@ func TestProxyCloseLeavesNoGoroutine(t *testing.T) {
 		"refusing":  func(p *leastconntest.Proxy) { p.Refuse(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newProxyEnv(t)
 			client, server := s.open()
 			spoil(s.Proxy)
 			s.send(client, "on its way")
@@ -94,59 +79,135 @@ func TestProxyCloseLeavesNoGoroutine(t *testing.T) {
 	eventually(t, "all goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// Whatever is called while connections come and go, all of them end.
-func TestProxyIsSafeForConcurrentUse(t *testing.T) {
-	a := startNodes(t, leastconntest.Options{}, "a")[0]
-	p, err := leastconntest.StartProxy(a.Addr())
-	require.NoError(t, err)
-	defer p.Close()
-	var callers sync.WaitGroup
-	for _, call := range []func(i int){
-		func(int) { p.Reset() },
-		func(i int) { p.Blackhole(i%2 == 0) },
-		func(i int) { p.HalfOpen(leastconntest.Direction(i/2%2), i%2 == 0) },
-		func(i int) { p.Refuse(i%2 == 0) },
-		func(i int) { p.SetDelay(time.Duration(i%2) * time.Millisecond) },
-		func(i int) { p.SetRate(i % 2 * 1000) },
-		func(int) { assert.NoError(t, p.SetTarget(a.Addr())) },
-		func(int) {
-			if conn, err := net.Dial("tcp", p.Addr()); err == nil { // it may be refused
-				_, _ = conn.Write([]byte("PRI * HTTP/2.0"))
-				conn.Close()
-			}
-		},
-	} {
-		callers.Go(func() {
-			for i := range 100 {
-				call(i)
-			}
-		})
+func TestProxyResetsWhatIsOpen(t *testing.T) {
+	s := newProxyEnv(t)
+	var all []*net.TCPConn
+	for range 3 {
+		client, server := s.open()
+		all = append(all, client, server)
 	}
-	callers.Wait()
-	p.Heal()
-	eventually(t, "all connections to end", func() bool { return p.Conns() == 0 && a.OpenConns() == 0 })
+	s.conns(3)
+	s.Reset()
+	for _, conn := range all {
+		s.isReset(conn)
+	}
+	s.conns(0)
+	client, server := s.open()
+	s.send(client, "later ones live")
+	s.gets(server, "later ones live")
 }
 
-// A channel to a node behind a proxy connects again after each reset.
-func TestProxyBeforeANode(t *testing.T) {
-	a := startNodes(t, leastconntest.Options{}, "a")[0]
-	p, err := leastconntest.StartProxy(a.Addr())
-	require.NoError(t, err)
-	defer p.Close()
-	c, err := leastconntest.Dial(leastconntest.ChannelConfig{
-		ServiceConfig: roundRobin,
-		Endpoints:     []resolver.Endpoint{p.Endpoint()},
-	})
-	require.NoError(t, err)
-	defer c.Close()
-	for i := range 3 {
-		require.NoError(t, c.WaitServed(t.Context(), a))
-		s, err := c.Open(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, s.Ping())
-		require.Equal(t, i+1, p.Accepted())
-		p.Reset()
-		require.Equal(t, codes.Unavailable, status.Code(s.Wait()))
-		require.NoError(t, a.WaitLive(t.Context(), 0))
+func TestProxyBlackholeKeepsConnectionsAndLosesNothing(t *testing.T) {
+	s := newProxyEnv(t)
+	client, server := s.open()
+	s.Blackhole(true)
+	s.send(client, "there")
+	s.send(server, "back")
+	late := s.dial()
+	s.send(late, "late")
+	s.getsNothing(server)
+	s.getsNothing(client)
+	require.NoError(t, client.CloseWrite())
+	s.getsNothing(server)
+	s.conns(2)
+	require.NoError(t, s.server.(*net.TCPListener).SetDeadline(time.Now().Add(20*time.Millisecond)))
+	_, err := s.server.Accept()
+	require.ErrorContains(t, err, "i/o timeout", "a connection has reached the server")
+
+	s.Blackhole(false)
+	s.gets(server, "there")
+	s.gets(client, "back")
+	_, err = server.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	s.gets(s.accept(s.server), "late")
+}
+
+func TestProxyHalfOpenSilencesOneDirection(t *testing.T) {
+	for _, d := range bothWays {
+		t.Run(d.String(), func(t *testing.T) {
+			s := newProxyEnv(t)
+			client, server := s.open()
+			from, to := ends(d, client, server)
+			s.HalfOpen(d, true)
+			s.send(from, "lost")
+			s.send(to, "heard")
+			s.gets(from, "heard")
+			s.getsNothing(to)
+			require.EqualValues(t, len("lost"), s.Bytes(d))
+			require.EqualValues(t, len("heard"), s.Bytes(1-d))
+			s.HalfOpen(d, false)
+			s.gets(to, "lost")
+		})
 	}
+}
+
+func TestProxyBreaksWhatABlackholeHolds(t *testing.T) {
+	s := newProxyEnv(t)
+	client, server := s.open()
+	s.Blackhole(true)
+	late := s.dial()
+	s.conns(2)
+	s.Reset()
+	s.isReset(client)
+	s.isReset(server)
+	s.isReset(late)
+	s.conns(0)
+}
+
+func TestProxyRefusesNewConnectionsOnly(t *testing.T) {
+	s := newProxyEnv(t)
+	client, server := s.open()
+	s.Refuse(true)
+	for range 3 {
+		s.refused()
+	}
+	s.send(client, "still open")
+	s.gets(server, "still open")
+	require.Equal(t, 4, s.Accepted())
+	s.conns(1)
+	s.Refuse(false)
+	client, server = s.open()
+	s.send(client, "open again")
+	s.gets(server, "open again")
+}
+
+// What a delay holds back goes on when it is taken back; a slow link lets through as much as its rate allows.
+func TestProxyIsSlow(t *testing.T) {
+	for _, d := range bothWays {
+		t.Run(d.String(), func(t *testing.T) {
+			s := newProxyEnv(t)
+			client, server := s.open()
+			from, to := ends(d, client, server)
+			s.SetDelay(time.Hour)
+			s.send(from, "late")
+			s.getsNothing(to)
+			s.SetDelay(0)
+			s.gets(to, "late")
+
+			s.SetRate(1)
+			s.send(from, "slow")
+			s.gets(to, "s")
+			s.getsNothing(to)
+			s.SetRate(1000)
+			s.gets(to, "low")
+		})
+	}
+}
+
+// What waits for a fault to end goes on at once when it does.
+func TestProxyHeals(t *testing.T) {
+	s := newProxyEnv(t)
+	client, server := s.open()
+	s.SetRate(1)
+	s.SetDelay(time.Hour)
+	s.Blackhole(true)
+	s.Refuse(true)
+	s.send(client, "after an hour")
+	s.getsNothing(server)
+	s.Heal()
+	s.gets(server, "after an hour")
+	client, server = s.open()
+	s.SetRate(-1)
+	s.send(server, "new")
+	s.gets(client, "new")
 }

@@ -1,7 +1,6 @@
 package leastconntest
 
 import (
-	"net"
 	"net/netip"
 	"syscall"
 	"testing"
@@ -9,24 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-func TestReservedPortIsKept(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := listener.Addr().(*net.TCPAddr)
-	require.NoError(t, listener.Close())
-
-	release := reservePort(addr.String())
-	assert.ErrorIs(t, bind(t, addr.Port), syscall.EADDRINUSE)
-	_, err = net.Dial("tcp", addr.String())
-	assert.ErrorIs(t, err, syscall.ECONNREFUSED)
-
-	listener, err = net.Listen("tcp", addr.String())
-	require.NoError(t, err, "the owner of the address gets it in spite of the reservation")
-	require.NoError(t, listener.Close())
-	release()
-	assert.NoError(t, bind(t, addr.Port))
-}
 
 func TestStoppedNodeKeepsItsPort(t *testing.T) {
 	n, err := StartNode(Options{})

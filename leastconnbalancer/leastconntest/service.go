@@ -29,7 +29,7 @@ func (s service) UnaryCall(ctx context.Context, _ *grpc_testing.SimpleRequest) (
 	if err := grpc.SetHeader(ctx, s.header()); err != nil {
 		return nil, err
 	}
-	if err := s.node.linger(ctx); err != nil {
+	if err := s.node.delayUnary(ctx); err != nil {
 		return nil, err
 	}
 	s.node.panicIfSet()
@@ -38,7 +38,7 @@ func (s service) UnaryCall(ctx context.Context, _ *grpc_testing.SimpleRequest) (
 
 // StreamingOutputCall sends one response and holds the stream until the node or the client ends it.
 func (s service) StreamingOutputCall(_ *grpc_testing.StreamingOutputCallRequest, stream grpc_testing.TestService_StreamingOutputCallServer) error {
-	end := s.node.currentEnding()
+	end := s.node.currentStreamEnd()
 	if err := s.acknowledge(stream, stream.Send); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s service) StreamingOutputCall(_ *grpc_testing.StreamingOutputCallRequest,
 // StreamingInputCall reads until the client half-closes or the node or the client ends the stream. It sends its header
 // at once, so that a client can wait for it.
 func (s service) StreamingInputCall(stream grpc_testing.TestService_StreamingInputCallServer) error {
-	end := s.node.currentEnding()
+	end := s.node.currentStreamEnd()
 	if err := stream.SendHeader(s.header()); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (s service) StreamingInputCall(stream grpc_testing.TestService_StreamingInp
 // FullDuplexCall acknowledges the stream with an empty response, then answers each request with one, until the client
 // half-closes or the node or the client ends the stream.
 func (s service) FullDuplexCall(stream grpc_testing.TestService_FullDuplexCallServer) error {
-	end := s.node.currentEnding()
+	end := s.node.currentStreamEnd()
 	if err := s.acknowledge(stream, stream.Send); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ var errHalfClosed = errors.New("leastconntest: client has half-closed")
 
 // serveRequests answers requests until the stream ends, and says why it did: errHalfClosed, what the node was told, or
 // the stream's error.
-func serveRequests[T any](n *Node, ctx context.Context, end *ending, recv func() (T, error), answer func(T) error) error {
+func serveRequests[T any](n *Node, ctx context.Context, end *streamEnd, recv func() (T, error), answer func(T) error) error {
 	type received struct {
 		request T
 		err     error
@@ -144,7 +144,7 @@ func (n *Node) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServ
 	if !counted(info.FullMethod) {
 		return handler(ctx, req)
 	}
-	defer n.tally.enter(Unary)()
+	defer n.rpcs.enter(Unary)()
 	defer recovered(&err)
 	if err := n.refusal(); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (n *Node) interceptStream(srv any, stream grpc.ServerStream, info *grpc.Str
 	case !info.IsServerStream:
 		kind = ClientStream
 	}
-	defer n.tally.enter(kind)()
+	defer n.rpcs.enter(kind)()
 	defer recovered(&err)
 	if err := n.refusal(); err != nil {
 		return err

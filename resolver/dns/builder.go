@@ -2,6 +2,7 @@ package dns
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"strings"
 
@@ -38,9 +39,9 @@ func (b builder) Build(t resolver.Target, cc resolver.ClientConn, _ resolver.Bui
 	}
 	if parsed.literal.IsValid() {
 		cc.UpdateState(stateOf([]endpoint{{addr: parsed.literal}}))
-		return fixed{}, nil
+		return staticResolver{}, nil
 	}
-	return start(parsed.params, cc, parsed.lookup(newAsker(parsed.server))), nil
+	return startPoller(parsed.params, cc, parsed.lookup(newSource(parsed.scheme, parsed.server, parsed.timeout))), nil
 }
 
 // OverrideAuthority returns what certificates are checked against. For a target
@@ -71,17 +72,34 @@ func plainHost(endpoint string) string {
 	return cmp.Or(strings.TrimSuffix(endpoint, "."), "localhost")
 }
 
-// lookup returns what the poller of the target does each time.
-func (t target) lookup(ask asker) lookup {
-	hosts := &hosts{source: source{asker: ask, scheme: t.scheme, server: t.server}, params: t.params}
-	if t.scheme == SRVScheme {
-		return (&srvLookup{hosts: hosts, name: t.name}).look
+// inAuthority are the characters that stand for themselves in an authority, RFC
+// 3986 section 3.2.
+const inAuthority = alphanumeric + "-._~" + "!$&'()*+,;=" + ":[]@"
+
+// encodeAuthority escapes all but the characters that an authority may have.
+func encodeAuthority(authority string) string {
+	var b strings.Builder
+	for _, c := range []byte(authority) {
+		if strings.IndexByte(inAuthority, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
 	}
-	return (&hostLookup{hosts: hosts, name: t.name, port: t.port}).look
+	return b.String()
 }
 
-// fixed is the resolver of an address that needs no lookup.
-type fixed struct{}
+// lookup returns what the poller of the target does each time.
+func (t target) lookup(s source) lookup {
+	hosts := &hosts{source: s, params: t.params}
+	if t.scheme == SRVScheme {
+		return (&srvLookup{hosts: hosts, name: t.name}).lookup
+	}
+	return (&hostLookup{hosts: hosts, name: t.name, port: t.port}).lookup
+}
 
-func (fixed) ResolveNow(resolver.ResolveNowOptions) {}
-func (fixed) Close()                                {}
+// staticResolver is the resolver of an address that needs no lookup.
+type staticResolver struct{}
+
+func (staticResolver) ResolveNow(resolver.ResolveNowOptions) {}
+func (staticResolver) Close()                                {}

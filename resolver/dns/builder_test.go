@@ -1,6 +1,8 @@
 package dns
 
 import (
+	"bytes"
+	"context"
 	"net"
 	"net/url"
 	"runtime"
@@ -13,14 +15,14 @@ import (
 )
 
 // build builds the registered resolver of a dial target, as gRPC does.
-func build(t *testing.T, dial string) (*conn, resolver.Resolver, error) {
+func build(t *testing.T, dial string) (*recordingConn, resolver.Resolver, error) {
 	t.Helper()
 	u, err := url.Parse(dial)
 	require.NoError(t, err)
 	b := resolver.Get(u.Scheme)
 	require.NotNil(t, b, u.Scheme)
 	require.Implements(t, (*resolver.AuthorityOverrider)(nil), b)
-	c := &conn{}
+	c := &recordingConn{}
 	r, err := b.Build(resolver.Target{URL: *u}, c, resolver.BuildOptions{})
 	return c, r, err
 }
@@ -34,10 +36,10 @@ func TestAddressesNeedNoLookup(t *testing.T) {
 	} {
 		c, r, err := build(t, dial)
 		require.NoError(t, err, dial)
-		require.Equal(t, []string{want}, c.take(), dial)
+		require.Equal(t, []string{want}, c.takeEvents(), dial)
 		r.ResolveNow(resolver.ResolveNowOptions{})
 		r.Close()
-		require.Empty(t, c.take(), dial)
+		require.Empty(t, c.takeEvents(), dial)
 	}
 }
 
@@ -46,16 +48,30 @@ func TestBuildRefuses(t *testing.T) {
 	require.EqualError(t, err, `dns-poll: target "dns-poll:///api.test?interval=1ms": parameter interval: value "1ms": want a duration from 100ms to 1h, such as 10s`)
 	_, _, err = build(t, "srv:///api.test")
 	require.ErrorContains(t, err, `srv: target "srv:///api.test": name "api.test": want _service._proto.name`)
-	require.Empty(t, c.take())
+	require.Empty(t, c.takeEvents())
 }
 
 // A failure must never look like an answer, whoever is asked.
-func TestAskersAreStrict(t *testing.T) {
+func TestSourceIsStrictFirst(t *testing.T) {
 	for server, goOnly := range map[string]bool{"": false, "127.0.0.1:53": true} {
-		r := newAsker(server).(*net.Resolver)
-		require.True(t, r.StrictErrors)
-		require.Equal(t, goOnly, r.PreferGo)
+		s := newSource(PollScheme, server, time.Second)
+		strict, lenient := s.strict.(*net.Resolver), s.lenient.(*net.Resolver)
+		require.True(t, strict.StrictErrors)
+		require.False(t, lenient.StrictErrors)
+		require.Equal(t, []bool{goOnly, goOnly}, []bool{strict.PreferGo, lenient.PreferGo})
 	}
+}
+
+// A lenient resolver gives up a silent packet long before the system's 5 s.
+func TestLenientGivesUpSoon(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	_, err = newNetResolver(silent.LocalAddr().String(), false, time.Millisecond).LookupNetIP(ctx, "ip4", "api.test.")
+	require.Error(t, err)
+	require.NoError(t, ctx.Err())
 }
 
 // Close ends a lookup that nobody answers long before its timeout, and leaves no
@@ -69,13 +85,44 @@ func TestCloseWithoutAnAnswer(t *testing.T) {
 		_, _, err = silent.ReadFrom(make([]byte, 1500))
 		require.NoError(t, err)
 
+		// The system waits 10 s for an answer by default.
 		began := time.Now()
 		r.Close()
-		require.Less(t, time.Since(began), 3*time.Second, dial)
-		require.Eventually(t, func() bool { return !strings.Contains(stacks(), "net.(*Resolver)") }, 3*time.Second, time.Millisecond, dial)
-		require.Empty(t, c.take(), dial)
+		require.Less(t, time.Since(began), 8*time.Second, dial)
+		require.Eventually(t, func() bool { return !strings.Contains(stacks(), "net.(*Resolver)") }, time.Minute, time.Millisecond, dial)
+		require.Empty(t, c.takeEvents(), dial)
 		require.NoError(t, silent.Close())
 	}
+}
+
+// Go leaves out a target of digits and dots. The error says so.
+func TestSRVTargetThatIsAnAddress(t *testing.T) {
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for query := make([]byte, 1500); ; {
+			n, from, err := server.ReadFrom(query)
+			if err != nil {
+				return
+			}
+			question := query[12 : 12+bytes.IndexByte(query[12:n], 0)+5]
+			answer := append(query[:2:2], 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0) // one question, one answer
+			answer = append(answer, question...)
+			answer = append(answer, 0xc0, 12, 0, 33, 0, 1, 0, 0, 0, 9, 0, 16, 0, 0, 0, 0, 0, 80) // SRV, priority 0, weight 0, port 80
+			answer = append(answer, "\x0210\x010\x010\x011\x00"...)
+			server.WriteTo(answer, from)
+		}
+	}()
+	c, r, err := build(t, "srv://"+server.LocalAddr().String()+"/_grpc._tcp.api.test.")
+	require.NoError(t, err)
+	var events []string
+	require.Eventually(t, func() bool { events = c.takeEvents(); return len(events) > 0 }, time.Minute, time.Millisecond)
+	r.Close()
+	require.NoError(t, server.Close())
+	<-done
+	require.Equal(t, []string{"error: srv: SRV records of _grpc._tcp.api.test. from " + server.LocalAddr().String() + ": " + dropped}, events)
 }
 
 // stacks returns the stacks of all goroutines.

@@ -55,6 +55,11 @@
 // at the interval; before there was any address, after 1 s, then twice as long
 // each time, up to the interval.
 //
+// One domain of the search list may fail while another has the name. So after a
+// failure, or without an answer in half of the timeout, the question is asked
+// again and domains that fail are passed over. Records that are found then are
+// believed; that there are none is not.
+//
 // A policy that refuses a list gets it again with the next lookup. A list that
 // it took is sent again only when it differs, whatever the order of records.
 //

@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// parallel is how many hosts are asked for at a time.
-const parallel = 8
+// maxParallel is how many hosts are asked for at a time.
+const maxParallel = 8
 
 // hosts looks up the addresses of host names and remembers them. It is not safe
 // for concurrent use.
 type hosts struct {
 	source
 	params
-	known map[string]host // those of the last lookup
+	byName map[string]host // those of the last lookup
 }
 
 // host is what is remembered of a host name, by network.
-type host map[string]*memory[netip.Addr]
+type host map[string]*lastGood[netip.Addr]
 
 // addresses are those of a host name.
 type addresses struct {
-	addrs   []netip.Addr // sorted, IPv4 first; without repeats
-	settled bool         // whether that is all there is
-	err     error        // what failed, or that there are none
+	addrs    []netip.Addr // sorted, IPv4 first; without repeats
+	complete bool         // whether that is all there is
+	err      error        // what failed, or that there are none
 }
 
 // networks returns the networks to look up.
@@ -39,25 +39,25 @@ func (p params) networks() []string {
 	return []string{"ip4", "ip6"}
 }
 
-// lookUp returns the addresses of each of the names, and forgets all others.
-func (h *hosts) lookUp(ctx context.Context, names ...string) map[string]addresses {
-	known := make(map[string]host, len(names))
+// lookupHosts returns the addresses of each of the names, and forgets all others.
+func (h *hosts) lookupHosts(ctx context.Context, names ...string) map[string]addresses {
+	byName := make(map[string]host, len(names))
 	for _, name := range names {
-		if known[name] = h.known[name]; known[name] == nil {
-			known[name] = host{"ip4": {}, "ip6": {}}
+		if byName[name] = h.byName[name]; byName[name] == nil {
+			byName[name] = host{"ip4": {}, "ip6": {}}
 		}
 	}
-	h.known = known
+	h.byName = byName
 
 	var tasks sync.WaitGroup
-	slots := make(chan struct{}, parallel)
+	slots := make(chan struct{}, maxParallel)
 	var mu sync.Mutex // guards found
-	found := make(map[string]addresses, len(known))
-	for name, remembered := range known {
+	found := make(map[string]addresses, len(byName))
+	for name, remembered := range byName {
 		tasks.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			a := h.lookUpOne(ctx, name, remembered)
+			a := h.lookupHost(ctx, name, remembered)
 			mu.Lock()
 			defer mu.Unlock()
 			found[name] = a
@@ -67,31 +67,31 @@ func (h *hosts) lookUp(ctx context.Context, names ...string) map[string]addresse
 	return found
 }
 
-// lookUpOne looks one name up in all networks at a time.
-func (h *hosts) lookUpOne(ctx context.Context, name string, remembered host) addresses {
+// lookupHost looks one name up in all networks at a time.
+func (h *hosts) lookupHost(ctx context.Context, name string, remembered host) addresses {
 	type outcome struct {
-		use     []netip.Addr
-		settled bool
-		err     error
+		use      []netip.Addr
+		complete bool
+		err      error
 	}
 	var tasks sync.WaitGroup
 	outcomes := make([]outcome, len(h.networks()))
 	for i, network := range h.networks() {
 		tasks.Go(func() {
 			got, err := h.addrs(ctx, network, name)
-			use, settled := remembered[network].settle(got, err, h.emptyAfter)
-			outcomes[i] = outcome{use, settled, err}
+			use, complete := remembered[network].update(got, err, h.emptyAfter)
+			outcomes[i] = outcome{use, complete, err}
 		})
 	}
 	tasks.Wait()
 
-	a := addresses{settled: true}
+	a := addresses{complete: true}
 	var failures, misses []error
 	for _, o := range outcomes {
 		a.addrs = append(a.addrs, o.use...)
-		a.settled = a.settled && o.settled
+		a.complete = a.complete && o.complete
 		switch {
-		case missing(o.err):
+		case isNotFound(o.err):
 			misses = append(misses, o.err)
 		case o.err != nil:
 			failures = append(failures, o.err)
@@ -99,7 +99,7 @@ func (h *hosts) lookUpOne(ctx context.Context, name string, remembered host) add
 	}
 	slices.SortFunc(a.addrs, netip.Addr.Compare)
 	a.addrs = slices.Compact(a.addrs)
-	a.err = join(failures)
+	a.err = joinErrors(failures)
 	if len(misses) == len(outcomes) {
 		a.err = misses[0] // of one family is as it should be
 	}
@@ -113,12 +113,42 @@ type hostLookup struct {
 	port uint16
 }
 
-func (l *hostLookup) look(ctx context.Context) answer {
-	found := l.lookUp(ctx, l.name)[l.name]
-	a := answer{known: found.settled, err: found.err}
+func (l *hostLookup) lookup(ctx context.Context) answer {
+	found := l.lookupHosts(ctx, l.name)[l.name]
+	a := answer{complete: found.complete, err: found.err}
 	for _, addr := range found.addrs {
 		a.endpoints = append(a.endpoints, endpoint{addr: netip.AddrPortFrom(addr, l.port)})
 	}
-	a.endpoints = tidy(a.endpoints)
+	a.endpoints = normalize(a.endpoints)
 	return a
+}
+
+// lastGood is the last good answer to one question. It is not safe for concurrent
+// use.
+type lastGood[T any] struct {
+	answer []T
+	misses int // answers in a row that there are no such records
+}
+
+// update takes what came of asking again and returns what to use: a failure
+// changes nothing, and a missing answer nothing until there were emptyAfter in a
+// row. It also reports whether that is all there is: not when it failed or is
+// not believed yet.
+func (m *lastGood[T]) update(got []T, err error, emptyAfter int) (use []T, complete bool) {
+	if err == nil {
+		m.answer, m.misses = got, 0
+		return got, true
+	}
+	if !isNotFound(err) {
+		m.misses = 0
+		return m.answer, false
+	}
+	if m.misses < emptyAfter {
+		m.misses++
+	}
+	if m.misses < emptyAfter {
+		return m.answer, false
+	}
+	m.answer = nil
+	return nil, true
 }

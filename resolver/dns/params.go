@@ -35,8 +35,8 @@ type param struct {
 	read func(p *params, value string) bool
 }
 
-// known holds the parameters by name.
-var known = map[string]param{
+// parameters holds the parameters by name.
+var parameters = map[string]param{
 	"interval":    duration(time.Hour, "1h", func(p *params) *time.Duration { return &p.interval }),
 	"minInterval": duration(time.Hour, "1h", func(p *params) *time.Duration { return &p.minInterval }),
 	"timeout":     duration(time.Minute, "1m", func(p *params) *time.Duration { return &p.timeout }),
@@ -70,11 +70,11 @@ func parseParams(query string) (params, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := values[name][0]
-		k, ok := known[name]
+		k, ok := parameters[name]
 		switch {
 		case !ok:
 			return p, fmt.Errorf("parameter %s: value %q: no such parameter, want one of %s",
-				name, value, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+				name, value, strings.Join(slices.Sorted(maps.Keys(parameters)), ", "))
 		case len(values[name]) > 1:
 			return p, fmt.Errorf("parameter %s: values %q: want one value", name, values[name])
 		case !k.read(&p, value):

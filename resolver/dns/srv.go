@@ -10,11 +10,11 @@ import (
 // srvLookup is the lookup of an srv target.
 type srvLookup struct {
 	*hosts
-	name  string
-	known memory[*net.SRV]
+	name        string
+	lastRecords lastGood[*net.SRV]
 }
 
-func (l *srvLookup) look(ctx context.Context) answer {
+func (l *srvLookup) lookup(ctx context.Context) answer {
 	got, err := l.records(ctx, l.name)
 	var errs []error
 	if err != nil {
@@ -23,21 +23,21 @@ func (l *srvLookup) look(ctx context.Context) answer {
 			err = nil
 		}
 	}
-	records, settled := l.known.settle(got, err, l.emptyAfter)
+	records, complete := l.lastRecords.update(got, err, l.emptyAfter)
 	var targets []string
 	for _, r := range records {
 		targets = append(targets, r.Target)
 	}
 	slices.Sort(targets)
 	targets = slices.Compact(targets)
-	found := l.lookUp(ctx, targets...)
+	found := l.lookupHosts(ctx, targets...)
 	for _, t := range targets {
-		settled = settled && found[t].settled
+		complete = complete && found[t].complete
 		if err := found[t].err; err != nil {
 			errs = append(errs, err)
 		}
 	}
-	return answer{endpoints: endpointsOf(records, found), known: settled, err: join(errs)}
+	return answer{endpoints: endpointsOf(records, found), complete: complete, err: joinErrors(errs)}
 }
 
 // endpointsOf returns the endpoints of records whose targets have the addresses.
@@ -57,5 +57,5 @@ func endpointsOf(records []*net.SRV, hosts map[string]addresses) []endpoint {
 			list = append(list, e)
 		}
 	}
-	return tidy(list)
+	return normalize(list)
 }

@@ -142,3 +142,21 @@ func splitHostPort(written, defaultPort string) (host string, port uint16, err e
 	}
 	return host, uint16(n), nil
 }
+
+// isName reports whether DNS can be asked for the name: labels of 1 to 63
+// letters, digits, hyphens and underscores, 253 bytes without a dot at the end,
+// and not only digits and dots, as a mistyped IPv4 address is.
+func isName(name string) bool {
+	name = strings.TrimSuffix(name, ".")
+	if len(name) > 253 || strings.Trim(name, "0123456789.") == "" {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if len(label) == 0 || len(label) > 63 || strings.Trim(label, alphanumeric+"-_") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -1,9 +1,10 @@
-package file_test
+package file
 
 import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +17,7 @@ import (
 
 // serve answers health checks on a socket until the test ends, and returns what
 // it was called by.
-func (s *site) serve(network, address string, options ...grpc.ServerOption) (listener net.Listener, authorities chan string) {
+func (s *env) serve(network, address string, options ...grpc.ServerOption) (listener net.Listener, authorities chan string) {
 	s.Helper()
 	listener, err := net.Listen(network, address)
 	require.NoError(s, err)
@@ -30,12 +31,6 @@ func (s *site) serve(network, address string, options ...grpc.ServerOption) (lis
 		<-served
 	})
 	return listener, authorities
-}
-
-// check makes a health check and returns its error.
-func (c *channel) check() error {
-	_, err := grpc_health_v1.NewHealthClient(c).Check(c.site.ctx, &grpc_health_v1.HealthCheckRequest{})
-	return err
 }
 
 // Unix sockets in each spelling are dialled as such.
@@ -53,7 +48,7 @@ func TestUnixSockets(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			t.Chdir(dir)
-			s := newSite(t)
+			s := newEnv(t)
 			listen, listed := address(dir)
 			_, authorities := s.serve("unix", listen)
 			s.put(fmt.Sprintf("nodes: [{address: %q}]\n", listed))
@@ -73,7 +68,7 @@ func TestHosts(t *testing.T) {
 		"zone":      {"::1", "[::1%lo]", "[::1]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newEnv(t)
 			probe, err := net.Listen("tcp", net.JoinHostPort(host.listen, "0"))
 			require.NoError(t, err, "the test needs both families on loopback")
 			probe.Close()
@@ -86,36 +81,37 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// A node with an address of each family is one endpoint, with one count.
+// A node with an address of each family is one endpoint, with one count, which
+// it keeps when it loses a family.
 func TestDualStack(t *testing.T) {
-	s := newSite(t)
+	e := newEnv(t)
 	both, err := leastconntest.StartNode(leastconntest.Options{Name: "both", Addr: "[::]:0"})
 	require.NoError(t, err, "the test needs IPv6")
 	t.Cleanup(both.Close)
-	single := s.nodes("single")[0]
+	single := e.nodes("single")[0]
 	_, port, _ := net.SplitHostPort(both.Addr())
-	s.put(fmt.Sprintf("nodes:\n  - addresses: [\"127.0.0.1:%s\", \"[::1]:%s\"]\n  - address: %q\n", port, port, single.Addr()))
-	ch := s.dial()
-	ch.Connect()
-	s.wait("two ready nodes", func() bool {
-		nodes := s.snapshot("nodes://" + s.path).Endpoints
-		return len(nodes) == 2 && len(nodes[0].Members) == 1 && nodes[0].Members[0].Ready && len(nodes[1].Members) == 1 && nodes[1].Members[0].Ready
-	})
-	streams, by := ch.hold(6)
-	require.Equal(t, map[string]int{"both": 3, "single": 3}, by)
-	for _, n := range s.snapshot("nodes://" + s.path).Endpoints {
-		require.EqualValues(t, 3, n.InFlight)
-	}
-	require.Equal(t, 1, both.Conns())
-	// It keeps its count when it loses a family.
-	s.put(fmt.Sprintf("nodes:\n  - address: \"[::1]:%s\"\n  - address: %q\n", port, single.Addr()))
-	s.wait("one address", func() bool {
-		for _, n := range s.snapshot("nodes://" + s.path).Endpoints {
-			if len(n.Members) == 1 && n.Members[0].Ready && n.Addresses[0] == "[::1]:"+port && n.InFlight == 3 {
-				return true
+	v4, v6, key := "127.0.0.1:"+port, "[::1]:"+port, "nodes://"+e.path
+	e.put(fmt.Sprintf("nodes:\n  - addresses: [%q, %q]\n  - address: %q\n", v4, v6, single.Addr()))
+	ch := e.dial()
+	has := func(addrs ...string) (inFlight int, ok bool) {
+		for _, ep := range e.endpoints(key) {
+			if slices.Equal(ep.Addresses, addrs) && len(ep.Members) == 1 && ep.Members[0].Ready {
+				return int(ep.InFlight), true
 			}
 		}
-		return false
+		return 0, false
+	}
+	e.wait("two ready nodes", func() bool {
+		_, one := has(v4, v6)
+		_, two := has(single.Addr())
+		return one && two
 	})
-	ch.alive(streams)
+	streams, by := ch.openStreams(6)
+	require.Equal(t, map[string]int{"both": 3, "single": 3}, by)
+	inFlight, _ := has(v4, v6)
+	require.Equal(t, 3, inFlight)
+	require.Equal(t, 1, both.Conns())
+	e.put(fmt.Sprintf("nodes:\n  - address: %q\n  - address: %q\n", v6, single.Addr()))
+	e.wait("one address", func() bool { n, ok := has(v6); return ok && n == 3 })
+	requireAlive(t, streams)
 }

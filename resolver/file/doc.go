@@ -13,7 +13,8 @@
 //
 // # The file
 //
-// One YAML document, of which JSON is a kind, in UTF-8, of at most 16 MiB:
+// One YAML document, of which JSON is a kind, in UTF-8, of at most 4 MiB and
+// 100,000 nodes:
 //
 //	resourceKey: orders           # whose load is shared; default: the file's path as an absolute target
 //	authority: orders.example     # whom certificates must name; default: see below
@@ -23,6 +24,8 @@
 //	  - address: 10.0.0.1:50051
 //	  - addresses: ["10.0.0.2:50051", "[2001:db8::2]:50051"]
 //	    weight: 3                 # 0 to 2147483648, default 1; 0 drains: no new RPCs, streams live on
+//	    drain: true               # as weight 0, whatever the weight; default: false
+//	    maxInFlight: 100          # 0 to 2147483647, 0: no cap; default: the policy's
 //	    priority: 1               # 0 to 4294967295, default 0, which is the highest
 //	    id: pod-7                 # default: the addresses are the identity
 //	    serverName: b.example     # default: authority
@@ -95,8 +98,10 @@
 //
 // # Concurrency and lifetime
 //
-// A channel that is not idle has one goroutine here and, while it can watch the
-// file, a second one and one of fsnotify with one inotify instance. They have
-// ended, and the channel is not called any more, when gRPC has closed the resolver, as it does
-// when the channel closes or becomes idle.
+// A channel that is not idle has one goroutine here, another while it reads the
+// file and, while it can watch the file, a third one and one of fsnotify with one
+// inotify instance. They have ended, and the channel is not called any more, when
+// gRPC has closed the resolver, as it does when the channel closes or becomes
+// idle. Closing does not wait for a file system that does not answer, such as a
+// dead mount: what waits for it there ends when it answers.
 package file

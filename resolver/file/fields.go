@@ -29,7 +29,7 @@ func lineOf(err error) int {
 	return 0
 }
 
-func wrong(n *yaml.Node, format string, args ...any) error {
+func errorAt(n *yaml.Node, format string, args ...any) error {
 	return &lineError{line: n.Line, text: fmt.Sprintf(format, args...)}
 }
 
@@ -40,21 +40,21 @@ func (s setters) String() string {
 	return strings.Join(slices.Sorted(maps.Keys(s)), ", ")
 }
 
-// object hands the values of an object to their setters, in the file's order.
-func object(n *yaml.Node, what string, set setters) error {
+// readObject hands the values of an object to their setters, in the file's order.
+func readObject(n *yaml.Node, what string, set setters) error {
 	if n.Kind != yaml.MappingNode {
-		return wrong(n, "%s: value %s: want an object with keys among %v", what, shown(n), set)
+		return errorAt(n, "%s: value %s: want an object with keys among %v", what, quote(n), set)
 	}
 	first := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := meant(n.Content[i]), meant(n.Content[i+1])
+		key, value := resolveAlias(n.Content[i]), resolveAlias(n.Content[i+1])
 		name := key.Value
 		to, known := set[name]
 		if !known || key.Kind != yaml.ScalarNode {
-			return wrong(n.Content[i], "%s: unknown key %s: want one of %v", what, shown(key), set)
+			return errorAt(n.Content[i], "%s: unknown key %s: want one of %v", what, quote(key), set)
 		}
 		if line, again := first[name]; again {
-			return wrong(n.Content[i], "%s: key %q is there twice, first in line %d: want it once", what, name, line)
+			return errorAt(n.Content[i], "%s: key %q is there twice, first in line %d: want it once", what, name, line)
 		}
 		first[name] = n.Content[i].Line
 		if err := to(value); err != nil {
@@ -64,45 +64,55 @@ func object(n *yaml.Node, what string, set setters) error {
 	return nil
 }
 
-// text reads a string that is valid.
-func text(key string, dst *string, want string, valid func(string) bool) func(*yaml.Node) error {
+// stringField reads a string that is valid.
+func stringField(key string, dst *string, want string, valid func(string) bool) func(*yaml.Node) error {
 	return func(n *yaml.Node) error {
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
-			return wrong(n, "%s: value %s: want a string, in quotes if it looks like something else", key, shown(n))
+			return errorAt(n, "%s: value %s: want a string, in quotes if it looks like something else", key, quote(n))
 		}
 		if !valid(n.Value) {
-			return wrong(n, "%s: value %s: %s", key, shown(n), want)
+			return errorAt(n, "%s: value %s: %s", key, quote(n), want)
 		}
 		*dst = n.Value
 		return nil
 	}
 }
 
-// number reads an integer from 0 to most.
-func number(key string, dst *uint32, most uint32) func(*yaml.Node) error {
+// integerField reads an integer from 0 to most.
+func integerField(key string, dst *uint32, most uint32) func(*yaml.Node) error {
 	return func(n *yaml.Node) error {
 		var v int64
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || n.Decode(&v) != nil || v < 0 || v > int64(most) {
-			return wrong(n, "%s: value %s: want an integer from 0 to %d", key, shown(n), most)
+			return errorAt(n, "%s: value %s: want an integer from 0 to %d", key, quote(n), most)
 		}
 		*dst = uint32(v)
 		return nil
 	}
 }
 
-// meant returns the node that an alias stands for, any other as it is.
-func meant(n *yaml.Node) *yaml.Node {
+// booleanField reads true or false.
+func booleanField(key string, dst *bool) func(*yaml.Node) error {
+	return func(n *yaml.Node) error {
+		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" || n.Decode(dst) != nil {
+			return errorAt(n, "%s: value %s: want true or false", key, quote(n))
+		}
+		return nil
+	}
+}
+
+// resolveAlias returns the node that an alias stands for, any other as it is.
+func resolveAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}
 	return n
 }
 
-// longestShown is how many bytes of a value an error shows.
-const longestShown = 80
+// maxQuoted is how many bytes of a value an error shows.
+const maxQuoted = 80
 
-// shown returns a value as an error shows it.
-func shown(n *yaml.Node) string {
+// quote returns a value as an error shows it.
+func quote(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.SequenceNode:
 		return "[…]"
@@ -110,8 +120,8 @@ func shown(n *yaml.Node) string {
 		return "{…}"
 	}
 	value, more := n.Value, ""
-	if len(value) > longestShown {
-		value, more = value[:longestShown], "…"
+	if len(value) > maxQuoted {
+		value, more = value[:maxQuoted], "…"
 	}
 	switch n.ShortTag() {
 	case "!!null":

@@ -20,10 +20,13 @@ import (
 // Whatever a file holds, it yields valid endpoints or one error with its line.
 func FuzzParse(f *testing.F) {
 	for _, c := range badFiles {
-		f.Add([]byte(c.file))
+		if len(c.file) < 1<<15 {
+			f.Add([]byte(c.file))
+		}
 	}
 	f.Add([]byte(fileAB))
 	f.Add([]byte(`{"resourceKey":"k","authority":"a:1","serviceConfig":{"a":[1]},"nodes":[{"addresses":["[::1%lo]:1","unix:/a b"],"weight":0,"priority":1,"id":"i","serverName":"[::1]"}]}`))
+	f.Add([]byte("{\"nodes\":[{\"address\":\"unix:\\/a\",\n\"id\":\"\\ud83d\\ude00\\\"\u2028\"}]}"))
 	f.Add([]byte("nodes:\n- &a {address: unix-abstract:a, weight: &w 0x10}\n- {address: h:1, weight: *w}\nserviceConfig: {<<: {a: 2001-01-01}}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, err := parseList(data)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"google.golang.org/grpc/grpclog"
 	"google.golang.org/grpc/resolver"
@@ -18,19 +19,21 @@ import (
 var logger = grpclog.Component("nodes-resolver")
 
 // maxSize is the size of the largest file, in bytes.
-const maxSize = 16 << 20
+const maxSize = 4 << 20
 
-// read returns the contents of the file. Only a regular one is opened: another
-// may block whoever opens it.
+var errNotRegular = errors.New("want a regular file")
+
+// read returns the contents of the file. Another than a regular one is not
+// opened: that may wake whoever waits for it.
 func read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("want a regular file")
+		return nil, errNotRegular
 	}
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +43,24 @@ func read(path string) ([]byte, error) {
 		err = fmt.Errorf("want at most %d bytes", maxSize)
 	}
 	return data, err
+}
+
+// open opens a regular file. Another may have taken its name since the last look,
+// and must not block.
+func open(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // source makes states of a file's lists for one channel.
@@ -58,8 +79,8 @@ func sourceOf(path string, opts resolver.BuildOptions) source {
 	return s
 }
 
-// wrong returns err with the file and, where there is one, the line.
-func (s source) wrong(err error) error {
+// locate returns err with the file and, where there is one, the line.
+func (s source) locate(err error) error {
 	var op *fs.PathError
 	switch line := lineOf(err); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -82,7 +103,7 @@ func (s source) state(l *list, parse func(string) *serviceconfig.ParseResult) re
 	if l.serviceConfig != "" && !s.noServiceConfig {
 		state.ServiceConfig = parse(l.serviceConfig)
 		if err := state.ServiceConfig.Err; err != nil {
-			err = s.wrong(&lineError{line: l.configLine, text: "serviceConfig: " + err.Error()})
+			err = s.locate(&lineError{line: l.configLine, text: "serviceConfig: " + err.Error()})
 			state.ServiceConfig = &serviceconfig.ParseResult{Err: err}
 		}
 	}
@@ -101,6 +122,9 @@ func (s source) endpoint(l *list, n node) resolver.Endpoint {
 		ep.Addresses[i] = resolver.Address{Addr: addr, ServerName: s.serverName(l, n, addr)}
 	}
 	ep = lcresolver.SetPriority(lcresolver.SetWeight(ep, n.weight), n.priority)
+	if n.maxInFlight != nil {
+		ep = lcresolver.SetMaxInFlight(ep, *n.maxInFlight)
+	}
 	if n.id != "" {
 		ep = lcresolver.SetID(ep, n.id)
 	}

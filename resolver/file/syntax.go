@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// guarded returns what read does. The YAML library is other people's: a bug of
+// recovering returns what read does. The YAML library is other people's: a bug of
 // its must not end the process.
-func guarded(read func() (*list, error)) (l *list, err error) {
+func recovering(read func() (*list, error)) (l *list, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			l, err = nil, &lineError{text: fmt.Sprintf("the parser fails: %v", v)}
@@ -25,27 +25,40 @@ func guarded(read func() (*list, error)) (l *list, err error) {
 
 // document returns the root of the one document that data holds.
 func document(data []byte) (*yaml.Node, error) {
-	if err := readable(data); err != nil {
+	if err := checkCharacters(data); err != nil {
 		return nil, err
 	}
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	var doc, more yaml.Node
-	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+	data = plainJSON(data)
+	doc, more, err := decode(bytes.NewReader(data))
+	switch {
+	case err != nil:
+		return nil, syntaxError(data, err)
+	case doc == nil:
 		return nil, &lineError{line: 1, text: "file: there is nothing in it: want an object with the key nodes"}
-	} else if err != nil {
-		return nil, syntaxError(d, err)
+	case more != nil:
+		return nil, errorAt(more, "file: a second document begins: want one")
 	}
-	if err := d.Decode(&more); err == nil {
-		return nil, wrong(&more, "file: a second document begins: want one")
-	} else if !errors.Is(err, io.EOF) {
-		return nil, syntaxError(d, err)
-	}
-	return meant(doc.Content[0]), nil
+	return resolveAlias(doc.Content[0]), nil
 }
 
-// readable refuses the characters that YAML does, for which the library has no
+// decode returns the first two documents, nil for what is not there.
+func decode(r io.Reader) (doc, more *yaml.Node, err error) {
+	d := yaml.NewDecoder(r)
+	for _, to := range []**yaml.Node{&doc, &more} {
+		n := new(yaml.Node)
+		if err := d.Decode(n); errors.Is(err, io.EOF) {
+			return doc, more, nil
+		} else if err != nil {
+			return nil, nil, err
+		}
+		*to = n
+	}
+	return doc, more, nil
+}
+
+// checkCharacters refuses the characters that YAML does, for which the library has no
 // line.
-func readable(data []byte) error {
+func checkCharacters(data []byte) error {
 	line := 1
 	for rest := data; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
@@ -75,41 +88,75 @@ func inYAML(r rune) bool {
 }
 
 // syntaxError is an error of the library with the line that it is about.
-func syntaxError(d *yaml.Decoder, err error) error {
+//
+// The library's text names the line where what it was reading began, the line of
+// the mistake, or none, and often one too few.
+func syntaxError(data []byte, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 0
 	if m := inLine.FindStringSubmatch(text); m != nil {
-		fmt.Sscan(m[1], &line)
 		text = m[2]
 	}
-	// What is not closed is to be looked for where it begins.
-	open := strings.HasPrefix(text, "found unexpected ") || strings.HasPrefix(text, "could not find expected ")
-	if exact := failedLine(d, open); exact != 0 {
-		line = exact
+	line := 0
+	if strings.HasPrefix(text, "found unexpected ") || strings.HasPrefix(text, "could not find expected ") {
+		// What is not closed is to be looked for where it begins.
+		line = beginning(data)
+	} else {
+		line = mistake(data)
 	}
 	return &lineError{line: line, text: "YAML: " + text}
 }
 
-// failedLine returns the line at which a decoder failed, or that where what it
-// was reading began; 0 if it cannot tell.
-//
-// The library's text names the one or the other, often one too few, or none. The
-// decoder itself knows better; it is looked into for want of an API, and a field
-// that is not as expected is done without.
-func failedLine(d *yaml.Decoder, began bool) (line int) {
-	defer func() {
-		if recover() != nil {
-			line = 0
-		}
-	}()
-	p := reflect.ValueOf(d).Elem().FieldByName("parser").Elem()
-	state := p.FieldByName("parser")
-	mark := state.FieldByName("problem_mark")
-	switch {
-	case state.FieldByName("error").Int() == 0:
-		mark = p.FieldByName("event").FieldByName("start_mark") // well-formed, but not meaningful
-	case began && state.FieldByName("context").String() != "":
-		mark = state.FieldByName("context_mark")
+// beginning returns the line where what the library was reading began. The text
+// names it unless it is the first, which a line before all others prevents.
+func beginning(data []byte) int {
+	shifted := append([]byte("\n"), bytes.TrimPrefix(data, []byte(byteOrderMark))...)
+	_, _, err := decode(bytes.NewReader(shifted))
+	m := inLine.FindStringSubmatch(fmt.Sprint(err))
+	if m == nil {
+		return 1
 	}
-	return int(mark.FieldByName("line").Int()) + 1
+	line, _ := strconv.Atoi(m[1])
+	return line - 1
+}
+
+// mistake returns the first line that is wrong whatever comes after it. If there
+// is none, the file ends too early: then it is the line after the last.
+func mistake(data []byte) int {
+	fed := &lineReader{rest: data}
+	_, _, err := decode(fed)
+	fails := func(end int, more string) bool {
+		_, _, e := decode(io.MultiReader(bytes.NewReader(data[:end]), strings.NewReader(more)))
+		return e != nil && e.Error() == err.Error()
+	}
+	hopeless := func(end int) bool {
+		for _, quote := range []string{"", `"`, "'"} {
+			// A list or an object that is not closed yet can be.
+			if fails(end, quote) && fails(end, quote+"\n]") && fails(end, quote+"\n}") {
+				return true
+			}
+		}
+		return false
+	}
+	// The library has read this far, which may be too far.
+	end := len(data) - len(fed.rest)
+	for hopeless(end) {
+		end = 1 + bytes.LastIndexByte(data[:end-1], '\n')
+	}
+	return 1 + bytes.Count(data[:end], []byte("\n"))
+}
+
+// lineReader gives no more than a line at a time.
+type lineReader struct{ rest []byte }
+
+func (l *lineReader) Read(p []byte) (int, error) {
+	if len(l.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := 1 + bytes.IndexByte(l.rest, '\n')
+	if n == 0 {
+		n = len(l.rest)
+	}
+	n = copy(p, l.rest[:n])
+	l.rest = l.rest[n:]
+	return n, nil
 }

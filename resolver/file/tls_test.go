@@ -1,4 +1,4 @@
-package file_test
+package file
 
 import (
 	"context"
@@ -104,7 +104,7 @@ func TestTLS(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newEnv(t)
 			listener, authorities := s.serve("tcp", "127.0.0.1:0", ca.server(c.ip, "svc.example"))
 			addr := listener.Addr().String()
 			s.put(fmt.Sprintf("%s\nnodes: [{address: %q%s}]\n", c.head, addr, c.node))
@@ -124,7 +124,7 @@ func TestTLS(t *testing.T) {
 
 // Nodes with certificates of their own each have their name.
 func TestServerNames(t *testing.T) {
-	ca, s := newIssuer(t), newSite(t)
+	ca, s := newIssuer(t), newEnv(t)
 	one, ones := s.serve("tcp", "127.0.0.1:0", ca.server(nil, "a.example"))
 	two, twos := s.serve("tcp", "127.0.0.1:0", ca.server(nil, "b.example"))
 	s.put(fmt.Sprintf("authority: b.example\nnodes:\n  - {address: %q, serverName: a.example}\n  - address: %q\n", one.Addr(), two.Addr()))
@@ -136,7 +136,7 @@ func TestServerNames(t *testing.T) {
 
 // The authority may come or change after the channel has been made.
 func TestAuthorityComesLater(t *testing.T) {
-	ca, s := newIssuer(t), newSite(t)
+	ca, s := newIssuer(t), newEnv(t)
 	listener, authorities := s.serve("tcp", "127.0.0.1:0", ca.server(nil, "a.example", "b.example"))
 	ch := s.dial(ca.client(""))
 	require.ErrorContains(t, ch.check(), "there is no such file")
@@ -144,13 +144,4 @@ func TestAuthorityComesLater(t *testing.T) {
 		s.put(fmt.Sprintf("authority: %s\nnodes: [{address: %q}]\n", name, listener.Addr()))
 		s.wait("call of "+name, func() bool { return ch.check() == nil && <-authorities == name })
 	}
-}
-
-// A path is never an authority, whatever the file.
-func TestAuthorityIsNoPath(t *testing.T) {
-	s := newSite(t)
-	listener, authorities := s.serve("tcp", "127.0.0.1:0")
-	s.put(fmt.Sprintf("nodes: [{address: %q}]\n", listener.Addr()))
-	require.NoError(t, s.dial().check())
-	require.Equal(t, listener.Addr().String(), <-authorities)
 }

@@ -14,57 +14,60 @@ import (
 
 // The file may be replaced, written in place, removed and made again.
 func TestFileChanges(t *testing.T) {
-	b := newBench(t)
-	missing := fmt.Sprintf("nodes: %s: there is no such file; it will be read when it appears", b.path)
-	require.Equal(t, []string{missing}, b.fails(1))
+	b := newFollowerEnv(t)
+	b.waitForErrors(1, noFile)
 	b.write(fileA)
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 	b.put(fileB)
-	b.sees(nodeB)
+	b.waitForList(nodeB)
 	b.write(fileAB)
-	b.sees(nodeA, nodeB)
+	b.waitForList(nodeA, nodeB)
 	b.write("nodes: []\n")
-	b.sees()
+	b.waitForList()
 	require.NotNil(t, b.state().Endpoints, "an empty list is one")
 	b.write(fileA)
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 	updates := b.updates()
 	require.NoError(t, os.Remove(b.path))
-	require.Equal(t, []string{missing, missing}, b.fails(2))
+	b.waitForErrors(2, noFile)
 	b.put(fileA)
 	b.wait("the list again", func() bool { return b.updates() == updates+1 })
 	require.NoError(t, os.Truncate(b.path, 0))
-	require.Contains(t, b.fails(3)[2], b.path+":1: file: there is nothing in it")
+	b.waitForErrors(3, ":1: file: there is nothing in it: want an object with the key nodes")
 	b.write(fileA)
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 }
 
 // A directory may come later than the resolver, and with it the file.
 func TestDirectoryAppears(t *testing.T) {
-	b := newBench(t, "etc", "app", "conf")
-	b.fails(1)
+	b := newFollowerEnv(t, "etc", "app", "conf")
+	b.waitForErrors(1, noFile)
 	require.NoError(t, os.MkdirAll(filepath.Dir(b.path), 0o700))
 	b.write(fileA)
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 	// Another directory takes its name.
 	dir := filepath.Dir(b.path)
 	require.NoError(t, os.Rename(dir, dir+".old"))
-	b.fails(2)
+	b.waitForErrors(2, noFile)
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	b.write(fileB)
-	b.sees(nodeB)
+	b.waitForList(nodeB)
 	require.NoError(t, os.RemoveAll(filepath.Dir(dir)))
-	b.fails(3)
+	b.waitForErrors(3, noFile)
+	// A file takes the name of a directory.
+	require.NoError(t, os.WriteFile(filepath.Dir(dir), nil, 0o600))
+	b.waitForErrors(4, ": not a directory")
+	require.NoError(t, os.Remove(filepath.Dir(dir)))
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	b.put(fileA)
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 }
 
 // A mounted ConfigMap: nodes.yaml -> ..data/nodes.yaml, ..data -> ..1, where
 // ..data is swapped by a rename and the old directory removed.
 func TestConfigMap(t *testing.T) {
-	b := newBench(t)
-	b.fails(1)
+	b := newFollowerEnv(t)
+	b.waitForErrors(1, noFile)
 	dir := filepath.Dir(b.path)
 	version := 0
 	swap := func(content string) {
@@ -78,21 +81,21 @@ func TestConfigMap(t *testing.T) {
 	}
 	swap(fileA)
 	require.NoError(t, os.Symlink("..data/nodes.yaml", b.path))
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 	swap(fileB)
-	b.sees(nodeB)
+	b.waitForList(nodeB)
 	swap(fileAB)
-	b.sees(nodeA, nodeB)
+	b.waitForList(nodeA, nodeB)
 	updates := b.updates()
 	swap(fileAB)
-	b.rereads()
+	b.waitForReread()
 	require.Equal(t, updates, b.updates(), "the same contents are no news")
 	require.Len(t, b.errors(), 1, "the file was missing only at the start")
 }
 
 // The directories that the path leads through are swapped, too.
 func TestSwappedDirectory(t *testing.T) {
-	b := newBench(t, "current", "conf")
+	b := newFollowerEnv(t, "current", "conf")
 	root := filepath.Dir(filepath.Dir(filepath.Dir(b.path)))
 	for name, content := range map[string]string{"v1": fileA, "v2": fileB} {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, name, "conf"), 0o700))
@@ -100,56 +103,43 @@ func TestSwappedDirectory(t *testing.T) {
 	}
 	current := filepath.Join(root, "current")
 	require.NoError(t, os.Symlink(filepath.Join(root, "v1"), current))
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 	require.NoError(t, os.Symlink("x/../v2/.", current+".next"))
 	require.NoError(t, os.Mkdir(filepath.Join(root, "x"), 0o700))
 	require.NoError(t, os.Rename(current+".next", current))
-	b.sees(nodeB)
+	b.waitForList(nodeB)
 	require.NoError(t, os.WriteFile(filepath.Join(root, "v2", "conf", "nodes.yaml"), []byte(fileAB), 0o600))
-	b.sees(nodeA, nodeB)
-}
-
-// A file below a file is missing, until the latter is a directory.
-func TestParentIsAFile(t *testing.T) {
-	b := newBench(t, "conf")
-	b.fails(1)
-	conf := filepath.Dir(b.path)
-	require.NoError(t, os.WriteFile(conf, nil, 0o600))
-	require.Equal(t, fmt.Sprintf("nodes: %s: not a directory", b.path), b.fails(2)[1])
-	require.NoError(t, os.Remove(conf))
-	require.NoError(t, os.Mkdir(conf, 0o700))
-	b.write(fileA)
-	b.sees(nodeA)
+	b.waitForList(nodeA, nodeB)
 }
 
 // gRPC asks for the file, or it is polled, where nobody tells of changes.
 func TestWithoutWatcher(t *testing.T) {
-	unwatched := func(t *testing.T, poll time.Duration) *bench {
-		b := &bench{T: t, spy: &spy{}, path: filepath.Join(t.TempDir(), "nodes.yaml")}
+	unwatched := func(t *testing.T, poll time.Duration) *followerEnv {
+		b := &followerEnv{env: newEnv(t), recordingConn: &recordingConn{}}
 		b.write(fileA)
-		b.resolver = newNodeFile(b.path, b.spy, resolver.BuildOptions{})
+		b.resolver = newFollower(b.path, b.recordingConn, resolver.BuildOptions{})
 		b.resolver.intervals = intervals{quiet: time.Millisecond, burst: time.Millisecond, poll: poll}
 		b.resolver.start(&watch{path: b.path})
 		t.Cleanup(b.resolver.Close)
-		b.sees(nodeA)
+		b.waitForList(nodeA)
 		b.write(fileB)
 		return b
 	}
 	t.Run("poll", func(t *testing.T) {
-		unwatched(t, 10*time.Millisecond).sees(nodeB)
+		unwatched(t, 10*time.Millisecond).waitForList(nodeB)
 	})
 	t.Run("ResolveNow", func(t *testing.T) {
 		b := unwatched(t, time.Hour)
 		b.resolver.ResolveNow(resolver.ResolveNowOptions{})
-		b.sees(nodeB)
+		b.waitForList(nodeB)
 	})
 }
 
 // Other names in the directory are none of the resolver's business.
 func TestOtherFiles(t *testing.T) {
-	b := newBench(t)
+	b := newFollowerEnv(t)
 	b.put(fileA)
-	b.sees(nodeA)
+	b.waitForList(nodeA)
 	w := newWatch(b.path)
 	defer w.close()
 	w.follow()
@@ -159,7 +149,7 @@ func TestOtherFiles(t *testing.T) {
 	b.write(fileB)
 	for {
 		e := <-w.events
-		if w.concerns(e) {
+		if w.isAbout(e) {
 			require.Equal(t, b.path, e.Name)
 			return
 		}
@@ -169,7 +159,7 @@ func TestOtherFiles(t *testing.T) {
 
 // A watch that cannot be had costs time and nothing else.
 func TestWatchFails(t *testing.T) {
-	b := newBench(t)
+	b := newFollowerEnv(t)
 	w := newWatch(b.path)
 	w.follow()
 	require.False(t, w.warned)
@@ -182,7 +172,7 @@ func TestWatchFails(t *testing.T) {
 // When another directory takes the place of the watched one, unseen, the next
 // look at it is enough.
 func TestWatchFollowsDirectory(t *testing.T) {
-	b := newBench(t, "app", "conf")
+	b := newFollowerEnv(t, "app", "conf")
 	conf := filepath.Dir(b.path)
 	require.NoError(t, os.MkdirAll(conf, 0o700))
 	w := newWatch(b.path)
@@ -195,7 +185,7 @@ func TestWatchFollowsDirectory(t *testing.T) {
 	b.wait("event", func() bool {
 		select {
 		case e := <-w.events:
-			return w.concerns(e)
+			return w.isAbout(e)
 		default:
 			return false
 		}
@@ -215,7 +205,7 @@ func TestWatcherErrorsAreTakenAtAnyTime(t *testing.T) {
 			t.Fatal("the watcher cannot send its error")
 		}
 	}
-	<-w.lost
+	<-w.overflow
 	w.follow()
 	w.close()
 }

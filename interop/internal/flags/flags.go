@@ -1,14 +1,39 @@
-// Package flags reads the command lines of the interop programs. What is wrong is named with its flag, its value and what
-// is allowed, in one line.
+// Package flags has what the mains of the interop programs share. It reads their command lines: what is wrong is named with
+// its flag, its value and what is allowed, in one line.
 package flags
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strconv"
+	"syscall"
+	"time"
 )
+
+// ExitUsage is the exit status of a program whose flags are wrong.
+const ExitUsage = 2
+
+// Main runs a program with its arguments and ends the process with its status. On SIGINT or SIGTERM ctx ends; a second
+// signal ends the process at once.
+func Main(run func(ctx context.Context, args []string, out, errs io.Writer) (status int)) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Refuse says what is wrong with a program's flags, unless err is flag.ErrHelp, and returns the exit status.
+func Refuse(program string, err error, errs io.Writer) (status int) {
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintf(errs, "%s: %v; see -h\n", program, err)
+	return ExitUsage
+}
 
 // New returns an empty set for a program. Parse reads it.
 func New(program string) *flag.FlagSet {
@@ -38,6 +63,17 @@ func Parse(fs *flag.FlagSet, args []string, usage string, out io.Writer) error {
 func Int(fs *flag.FlagSet, p *int, name string, value, min, max int, usage string) {
 	*p = value
 	fs.Var(&number{p, min, max}, name, usage)
+}
+
+// Duration defines a flag for a duration from min to max.
+func Duration(fs *flag.FlagSet, p *time.Duration, name string, value, min, max time.Duration, usage string) {
+	*p = value
+	fs.Func(name, fmt.Sprintf("%s, %v to %v (default %v)", usage, min, max, value), func(s string) (err error) {
+		if *p, err = time.ParseDuration(s); err != nil || *p < min || *p > max {
+			return fmt.Errorf("want %v to %v", min, max)
+		}
+		return nil
+	})
 }
 
 // Bool defines a flag that is false unless it is given.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,9 +14,11 @@ import (
 
 func TestMain(m *testing.M) { statetest.Main(m) }
 
-// parse reads args into a number from 1 to 5 that is 3 by default, and a switch.
+// parse reads args into a number from 1 to 5 that is 3 by default, a duration of 1 to 2 s and a switch.
 func parse(args ...string) (number int, on bool, out string, err error) {
 	fs := flags.New("program")
+	var pause time.Duration
+	flags.Duration(fs, &pause, "pause", time.Second, time.Second, 2*time.Second, "a pause")
 	flags.Int(fs, &number, "number", 3, 1, 5, "a `number`")
 	flags.Bool(fs, &on, "on", "a switch")
 	var buf bytes.Buffer
@@ -44,6 +47,9 @@ func TestErrors(t *testing.T) {
 		"--number=6":     `invalid value "6" for flag -number: ` + want,
 		"--number=x":     `invalid value "x" for flag -number: ` + want,
 		"--number=1.5":   `invalid value "1.5" for flag -number: ` + want,
+		"--pause=3s":     `invalid value "3s" for flag -pause: want 1s to 2s`,
+		"--pause=999ms":  `invalid value "999ms" for flag -pause: want 1s to 2s`,
+		"--pause=1":      `invalid value "1" for flag -pause: want 1s to 2s`,
 		"--on=perhaps":   `invalid boolean value "perhaps" for -on: want true or false`,
 		"--no_such_flag": "flag provided but not defined: -no_such_flag",
 		"word":           `unexpected argument "word", want flags only`,
@@ -51,12 +57,16 @@ func TestErrors(t *testing.T) {
 		_, _, out, err := parse(args)
 		require.EqualError(t, err, text)
 		require.Empty(t, out)
+		var errs bytes.Buffer
+		require.Equal(t, flags.ExitUsage, flags.Refuse("program", err, &errs))
+		require.Equal(t, "program: "+text+"; see -h\n", errs.String())
 	}
 }
 
 func TestHelp(t *testing.T) {
 	_, _, out, err := parse("-h")
 	require.ErrorIs(t, err, flag.ErrHelp)
+	require.Zero(t, flags.Refuse("program", err, nil))
 	require.Contains(t, out, "Program does.\n")
 	require.Contains(t, out, "-number number")
 	require.Contains(t, out, "(default 3)")

@@ -348,6 +348,9 @@ func (m *model) check() {
 	for _, i := range m.items {
 		require.Same(m, i, m.order.Value(i.handle))
 		require.Equal(m, i.class, m.order.ClassWeight(i.handle))
+		if !i.suspended {
+			require.Equal(m, i.since, m.order.slots[i.handle].stamp)
+		}
 		require.InEpsilon(m, 1+m.turns[i.class], 1+m.order.classes[m.order.slots[i.handle].class].turn, 1e-9)
 		if i.suspended {
 			continue
@@ -426,15 +429,15 @@ func (m *model) run(script []byte) {
 
 // An order does what the model does, whatever happens to it.
 func FuzzOrderAgreesWithTheModel(f *testing.F) {
-	for range 60 {
-		script := make([]byte, 4*(1+rand.IntN(150)))
+	for range 100 {
+		script := make([]byte, 4*(1+rand.IntN(100)))
 		for i := range script {
 			script[i] = byte(rand.Uint32())
 		}
 		f.Add(script)
 	}
 	f.Fuzz(func(t *testing.T, script []byte) {
-		newModel(t).run(script[:min(len(script), 2000)])
+		newModel(t).run(script[:min(len(script), 400)])
 	})
 }
 

@@ -93,6 +93,18 @@ func TestExcludedGoBehind(t *testing.T) {
 	require.Equal(t, []string{"a"}, o.drain())
 }
 
+// What comes meanwhile gets a place among the others.
+func TestInsertWhileExcluding(t *testing.T) {
+	var o Order[int]
+	var hs []Handle
+	for range 1000 {
+		hs = append(hs, o.Append(1, 0, 0))
+	}
+	o.Excluding(hs[50:], func() { o.Insert(1, 0, 1) })
+	require.NoError(t, o.Check(func(int) Standing { return Standing{Weight: 1} }))
+	require.Contains(t, o.drain()[:51], 1)
+}
+
 // nearWeights are pairs and whether they are taken as one: within 2⁻¹⁶ of the
 // first, which was there before the second.
 var nearWeights = []struct {
