@@ -31,6 +31,7 @@ type classTree struct {
 	spare []int32 // nodes not in use
 	root  int32
 	at    []treePlace // by class
+	left  int32       // the leaf that a class has left last; it may be gone
 }
 
 // treePlace is where a class stands; the leaf is none when it does not.
@@ -60,7 +61,7 @@ func (t *classTree) reset() {
 		t.at[i].leaf = none
 	}
 	t.nodes = append(t.nodes[:0], treeNode{parent: none, high: never, prev: none, next: none})
-	t.spare, t.root = t.spare[:0], 0
+	t.spare, t.root, t.left = t.spare[:0], 0, 0
 }
 
 func (t *classTree) has(c int32) bool { return int(c) < len(t.at) && t.at[c].leaf != none }
@@ -133,6 +134,7 @@ func (t *classTree) set(c int32, k classKey) {
 	for int(c) >= len(t.at) {
 		t.at = append(t.at, treePlace{leaf: none})
 	}
+	at := t.root
 	if p := t.at[c]; p.leaf != none {
 		n := &t.nodes[p.leaf]
 		if n.low <= k.level && k.level <= n.high {
@@ -142,8 +144,13 @@ func (t *classTree) set(c int32, k classKey) {
 			return
 		}
 		t.remove(c)
+		at, t.left = t.left, p.leaf
 	}
-	at := t.leafFor(k.level)
+	// Where many have one level, which several leaves may hold, the one that the last
+	// has left has room.
+	if n := &t.nodes[at]; n.inner || n.size == 0 || n.size == fanout || k.level < n.low || k.level > n.high {
+		at = t.leafFor(k.level)
+	}
 	if t.nodes[at].size == fanout {
 		other := t.split(at)
 		if k.level > t.nodes[other].low {
@@ -247,7 +254,7 @@ func (t *classTree) split(at int32) int32 {
 	n, o := &t.nodes[at], &t.nodes[other]
 	*o = treeNode{inner: n.inner, prev: none, next: none}
 	if !n.inner {
-		n.sort()
+		n.halve()
 	}
 	for i := int32(fanout / 2); i < fanout; i++ {
 		o.put(o.size, n.child[i], n.key(i))
@@ -272,15 +279,35 @@ func (t *classTree) split(at int32) int32 {
 	return other
 }
 
-// sort puts the entries of a leaf in ascending order of level.
-func (n *treeNode) sort() {
-	for i := int32(1); i < n.size; i++ {
-		c, k := n.child[i], n.key(i)
-		j := i
-		for ; j > 0 && n.level[j-1] > k.level; j-- {
-			n.put(j, n.child[j-1], n.key(j-1))
+// halve puts the upper half of a full leaf's entries, by level, behind the lower, the
+// least of it first (C. A. R. Hoare's FIND, 1961).
+func (n *treeNode) halve() {
+	for from, to := int32(0), int32(fanout-1); from < to; {
+		pivot := n.level[(from+to)/2]
+		i, j := from, to
+		for i <= j {
+			for n.level[i] < pivot {
+				i++
+			}
+			for n.level[j] > pivot {
+				j--
+			}
+			if i <= j {
+				c, k := n.child[i], n.key(i)
+				n.put(i, n.child[j], n.key(j))
+				n.put(j, c, k)
+				i++
+				j--
+			}
 		}
-		n.put(j, c, k)
+		switch {
+		case fanout/2 <= j:
+			to = j
+		case fanout/2 >= i:
+			from = i
+		default:
+			return
+		}
 	}
 }
 
@@ -358,6 +385,7 @@ func (t *classTree) merge(at, i int32) {
 		up.put(j, up.child[j+1], up.key(j+1))
 	}
 	t.reindex(at, i+1)
+	r.size = 0 // nobody looks into it
 	t.spare = append(t.spare, right)
 }
 
