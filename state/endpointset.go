@@ -6,11 +6,13 @@ package state
 type EndpointSet struct {
 	ledger    *Ledger
 	name      string
-	members   map[*Member]struct{} // nil once it is closed
+	members   map[*Member]struct{} // nil once they have left
 	readySets []*ReadySet
 	listed    bool // it has had a list
 	guards    Guards
+	ramps     []ramp // of the members that start slowly
 	queue     queue
+	closed    bool // or about to be: nothing is chosen, nothing joins
 	counters  *counters
 }
 
@@ -42,11 +44,12 @@ func (r *EndpointSet) Ledger() *Ledger { return r.ledger }
 // An entry that has another explicit id is never taken. No two endpoints of an
 // endpoint set get the same entry. Counts never merge.
 func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
+	join, at := canonicalList(join)
+	joined := make([]*Member, len(join))
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
-	joined := make([]*Member, len(join))
-	if r.members == nil {
+	if r.closed {
 		for i := range joined {
 			joined[i] = r.newMember() // gone already
 		}
@@ -55,7 +58,6 @@ func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
 	for _, m := range leave {
 		m.leaving = m.endpoint != nil && m.set == r
 	}
-	join, at := canonicalList(join)
 	known := r.match(join)
 	for i, e := range join {
 		joined[at[i]] = r.join(known[i], e)
@@ -86,8 +88,7 @@ func (r *EndpointSet) join(n *endpoint, e Identity) *Member {
 		}
 	}
 	m.leaving = false
-	m.id, m.addrs = e.ID, e.Addrs
-	n.attach(m)
+	n.attach(m, e)
 	return m
 }
 
@@ -103,6 +104,9 @@ func (r *EndpointSet) removeMember(m *Member) {
 
 // Close takes the endpoint set's members and ready sets away; live leases still land.
 // Closing twice changes nothing. A closed endpoint set stays empty.
+//
+// Picks of other endpoint sets need not wait for all of it: the members leave step by
+// step. Nothing is chosen through the endpoint set from the first step on.
 func (r *EndpointSet) Close() {
 	for _, stop := range r.closeAll() {
 		stop()
@@ -115,9 +119,15 @@ func (r *EndpointSet) closeAll() []func() bool {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
 	stops := r.cancelAll() // first: nothing is granted anew
+	steps := r.ledger.inSteps()
 	for m := range r.members {
 		r.removeMember(m)
+		steps.did(unitChange)
 	}
 	for _, v := range r.readySets {
 		r.counters.Picks += v.picks

@@ -39,7 +39,7 @@ type Member struct {
 func (r *EndpointSet) newMember() *Member {
 	return &Member{
 		set: r, limit: noLimit, handle: order.None,
-		slowStart: memberSlowStart{start: never, factor: 1}, minShare: memberMinShare{index: none},
+		slowStart: memberSlowStart{start: never, factor: 1, ramp: noRamp}, minShare: memberMinShare{index: none},
 	}
 }
 
@@ -74,7 +74,8 @@ func (m *Member) LeftBusy() bool {
 // keep, and what room there is for them now.
 func (m *Member) changed() {
 	m.updateSlowStart(m.set.ledger.clock.read())
-	m.endpoint.updateEligibility()
+	m.updateEligibility()
+	m.endpoint.watch(m)
 	m.set.revoke(m)
 	m.set.grant()
 }
@@ -86,17 +87,23 @@ func (n *endpoint) updateEligibility() {
 	n.fullAt, n.roomBelow = noLimit, 0
 	for _, m := range n.members {
 		m.updateEligibility()
-		switch {
-		case m.eligibleIn == nil:
-		case m.full:
-			n.roomBelow = max(n.roomBelow, m.limit)
-		default:
-			n.fullAt = min(n.fullAt, m.limit)
-			if m.ramping() && n.load.inFlight == 0 {
-				n.fullAt = min(n.fullAt, 1)
-			} else if m.ramping() {
-				n.roomBelow = max(n.roomBelow, 1)
-			}
+		n.watch(m)
+	}
+}
+
+// watch sees to it that m is looked at again when n's RPCs in flight have changed that
+// much. What was noted for m before stays, and does no harm.
+func (n *endpoint) watch(m *Member) {
+	switch {
+	case m.eligibleIn == nil:
+	case m.full:
+		n.roomBelow = max(n.roomBelow, m.limit)
+	default:
+		n.fullAt = min(n.fullAt, m.limit)
+		if m.ramping() && n.load.inFlight == 0 {
+			n.fullAt = min(n.fullAt, 1)
+		} else if m.ramping() {
+			n.roomBelow = max(n.roomBelow, 1)
 		}
 	}
 }
