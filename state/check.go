@@ -72,6 +72,9 @@ func (n *endpoint) check() error {
 	if !slices.IsSorted(n.addrs) {
 		fail("its addresses are out of order")
 	}
+	if n.summary.known && n.summary != n.newSummary() {
+		fail("it stands as %+v, not as %+v", n.newSummary(), n.summary)
+	}
 	placed := 0
 	for i, m := range n.members {
 		if m.endpoint != n || len(n.sets) != len(n.members) || n.sets[i] != m.set {

@@ -25,6 +25,7 @@ type endpoint struct {
 	addrs   []string       // sorted; what its members list, or what the last of them listed. Replaced, never written to
 	listed  []int          // by how many members each of addrs is
 
+	summary   summary       // for totals
 	penalties []penalty     // by when they end
 	rampStart time.Duration // of its last slow start
 }
@@ -57,6 +58,7 @@ func (n *endpoint) attach(m *Member, e Identity) {
 		was = m.addrs
 	} else {
 		m.endpoint = n
+		n.summary.known = false
 		n.members, n.sets = append(n.members, m), append(n.sets, m.set)
 	}
 	m.id, m.addrs = e.ID, e.Addrs
@@ -70,6 +72,7 @@ func (n *endpoint) attach(m *Member, e Identity) {
 // detach ends m's membership.
 func (n *endpoint) detach(m *Member) {
 	m.endpoint = nil
+	n.summary.known = false
 	i := slices.Index(n.members, m)
 	n.members, n.sets = slices.Delete(n.members, i, i+1), slices.Delete(n.sets, i, i+1)
 	n.relist(m.addrs, nil)

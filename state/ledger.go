@@ -31,6 +31,7 @@ type Ledger struct {
 	arrivals  uint64                    // RPCs that had to wait, ever
 	waiting   int                       // RPCs that wait
 
+	totals   totals
 	stepSize int    // see steps
 	atPause  func() // for tests
 }

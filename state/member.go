@@ -76,6 +76,7 @@ func (m *Member) changed() {
 	m.updateSlowStart(m.set.ledger.clock.read())
 	m.updateEligibility()
 	m.endpoint.watch(m)
+	m.endpoint.summary.known = false
 	m.set.revoke(m)
 	m.set.grant()
 }

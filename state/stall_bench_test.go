@@ -64,6 +64,7 @@ type process struct {
 	list    []state.Identity
 	sets    []*state.EndpointSet
 	serving []*state.ReadySet
+	gauges  []*state.Totals // that each channel has shown last
 }
 
 func newProcess(b *testing.B, endpoints, channels int) *process {
@@ -239,4 +240,13 @@ func BenchmarkStallSnapshot(b *testing.B) {
 
 var looks = map[string]func(f *process, channels int){
 	"snapshot": func(f *process, _ int) { f.ledger.Snapshot() },
+	"page":     func(f *process, _ int) { f.ledger.SnapshotInSteps() },
+	"gauges": func(f *process, channels int) { // a collection by all channels, without what they record
+		if f.gauges == nil {
+			f.gauges = make([]*state.Totals, channels)
+		}
+		for i := range f.gauges {
+			f.gauges[i] = f.ledger.Totals(f.gauges[i])
+		}
+	},
 }

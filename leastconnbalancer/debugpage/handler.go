@@ -75,7 +75,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	body, err := q.render(q.services(state.Snapshots()))
+	body, err := q.render(q.services(state.SnapshotsInSteps()))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
