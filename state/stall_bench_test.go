@@ -121,7 +121,7 @@ func BenchmarkStallSlowStart(b *testing.B) {
 	perChannels(b, func(b *testing.B, channels int) {
 		f := newProcess(b, 1000, 0)
 		for range channels {
-			r, v := f.channel(state.Guards{SlowStart: state.SlowStart{Window: 30 * time.Second, MinWeightPercent: 10, Aggression: 1}})
+			r, v := f.channel(state.Guards{SlowStart: state.SlowStart{Window: time.Minute, MinWeightPercent: 1, Aggression: 1}})
 			v.Set(r.Update(nil, f.list[:1])[0], 1, 0)
 		}
 		for i, r := range f.sets {
@@ -130,7 +130,6 @@ func BenchmarkStallSlowStart(b *testing.B) {
 			}
 		}
 		s := f.newcomer(b)
-		time.Sleep(4 * time.Second) // now they rise
 		for b.Loop() {
 			b.StopTimer()
 			s.while(func() { time.Sleep(time.Second) })

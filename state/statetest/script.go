@@ -2,7 +2,9 @@ package statetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing/synctest"
 	"time"
@@ -20,6 +22,7 @@ type script struct {
 	live     []scriptLease
 	released []state.Lease
 	rpcs     []*scriptRPC // that have a waiter
+	totals   *state.Totals
 }
 
 type scriptSet struct {
@@ -98,7 +101,12 @@ func (s *script) check() error {
 			return err
 		}
 	}
-	return s.model.Compare(s.ledger.Snapshot())
+	snapshot := s.ledger.Snapshot()
+	if again := s.ledger.SnapshotInSteps(); !reflect.DeepEqual(snapshot, again) {
+		return fmt.Errorf("the snapshot in steps is %+v, not %+v", again, snapshot)
+	}
+	s.totals = s.ledger.Totals(s.totals)
+	return errors.Join(s.model.Compare(snapshot), compareTotals(snapshot, s.totals))
 }
 
 // checkWake asserts that an endpoint set wakes exactly when RPCs were given room.
