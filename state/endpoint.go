@@ -26,6 +26,7 @@ type endpoint struct {
 	listed  []int          // by how many members each of addrs is
 
 	summary   summary       // for totals
+	takenIn   uint64        // the last update that has matched it
 	penalties []penalty     // by when they end
 	rampStart time.Duration // of its last slow start
 }

@@ -46,21 +46,24 @@ func (r *EndpointSet) Ledger() *Ledger { return r.ledger }
 func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
 	join, at := canonicalList(join)
 	joined := make([]*Member, len(join))
+	for i := range joined {
+		joined[i] = r.newMember() // which takes less time here than under the mutex
+	}
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
 	if r.closed {
-		for i := range joined {
-			joined[i] = r.newMember() // gone already
-		}
-		return joined
+		return joined // gone already
+	}
+	if len(r.members) == 0 {
+		r.members = make(map[*Member]struct{}, len(join))
 	}
 	for _, m := range leave {
 		m.leaving = m.endpoint != nil && m.set == r
 	}
 	known := r.match(join)
 	for i, e := range join {
-		joined[at[i]] = r.join(known[i], e)
+		joined[at[i]] = r.join(known[i], e, joined[at[i]])
 	}
 	for _, m := range leave {
 		if m.leaving {
@@ -71,8 +74,9 @@ func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
 	return joined
 }
 
-// join gives the endpoint its member on n, or on a new entry when n is nil.
-func (r *EndpointSet) join(n *endpoint, e Identity) *Member {
+// join gives the endpoint its member on n, or on a new entry when n is nil. It is
+// fresh, if it has none.
+func (r *EndpointSet) join(n *endpoint, e Identity, fresh *Member) *Member {
 	var m *Member
 	known := n != nil
 	if known {
@@ -81,7 +85,7 @@ func (r *EndpointSet) join(n *endpoint, e Identity) *Member {
 		n = r.ledger.newEndpoint()
 	}
 	if m == nil {
-		m = r.newMember()
+		m = fresh
 		r.members[m] = struct{}{}
 		if r.listed {
 			m.slowStart.pending, m.slowStart.start = !known || n.slowStartPending(), n.rampStart
