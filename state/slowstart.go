@@ -62,6 +62,9 @@ type ramp struct {
 
 const noRamp = -1
 
+// rampsPerUnit is how many ramps a unit of work looks at.
+const rampsPerUnit = 16
+
 func (m *Member) ramping() bool { return m.slowStart.factor < 1 }
 
 // StartSlowly lets the member's slow start begin anew when it is next made ready: it
@@ -147,7 +150,9 @@ func (l *Ledger) advanceSlowStarts() {
 	for r := range l.ramping {
 		for i := len(r.ramps) - 1; i >= 0; i = min(i, len(r.ramps)) - 1 {
 			if r.ramps[i].nextStep > l.clock.now {
-				steps.did(unitLook)
+				if i%rampsPerUnit == 0 {
+					steps.did(unitLook)
+				}
 				continue
 			}
 			m := r.ramps[i].member

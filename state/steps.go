@@ -37,7 +37,7 @@ func (s *steps) did(units int) {
 	s.done += units
 	s.since += units
 	if s.done < s.size {
-		if s.since < stepSize/8 {
+		if s.since < 2*unitChange {
 			return
 		}
 		if s.since = 0; time.Since(s.began) < maxStep {
