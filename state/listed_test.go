@@ -18,12 +18,17 @@ func TestEqualListsCostTheSameForAny(t *testing.T) {
 		v := r.NewReadySet(0)
 		list := identities(1)
 		addrs := &c.ms[0][0].endpoint.addrs[0]
-		return testing.AllocsPerRun(100, func() {
+		join := func() {
 			m := r.Update(nil, list)[0]
 			v.Set(m, 1, nil)
 			require.Same(t, addrs, &m.endpoint.addrs[0])
 			r.Update([]*Member{m}, nil)
-		})
+		}
+		least := testing.AllocsPerRun(100, join)
+		for range 9 { // others may allocate meanwhile
+			least = min(least, testing.AllocsPerRun(100, join))
+		}
+		return least
 	}
 	require.Equal(t, cost(2), cost(100))
 }
