@@ -71,6 +71,9 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
+	if r.closed {
+		return Empty, nil
+	}
 	if w := r.queue.waiters[a.rpc]; w != nil {
 		if w.queued() {
 			return Queued, nil

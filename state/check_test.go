@@ -135,6 +135,14 @@ var corruptions = map[string]struct {
 		g.byAddr["z"] = []*endpoint{g.named}
 	}, "no member lists"},
 
+	"count of an address": {func(g *specimen) { g.named.listed[1]++ }, `1 members list "y"`},
+	"order of addresses":  {func(g *specimen) { slices.Reverse(g.named.addrs) }, "its addresses are out of order"},
+	"address that is missing": {func(g *specimen) {
+		g.named.addrs, g.named.listed = g.named.addrs[:1], g.named.listed[:1]
+		delete(g.byAddr, "y")
+	}, "it lacks some of"},
+
+	"set of a member":         {func(g *specimen) { g.named.sets[0] = g.full.set }, "another endpoint or endpoint set"},
 	"member's endpoint":       {func(g *specimen) { g.due.endpoint = g.named }, "member of another endpoint"},
 	"member without endpoint": {func(g *specimen) { g.due.endpoint = nil }, "is not its endpoint's"},
 	"member twice":            {func(g *specimen) { n := g.due.endpoint; n.members = append(n.members, g.due) }, "two members of endpoint set"},
@@ -175,8 +183,15 @@ var corruptions = map[string]struct {
 	"penalty of nothing":    {func(g *specimen) { g.penalized.penalties[0].units = 0 }, "penalty 0 of 0 units"},
 	"units of penalty":      {func(g *specimen) { g.penalized.penalties[0].units++ }, "with 3 units of penalty"},
 	"penalty term":          {func(g *specimen) { g.penalized.load.penalty++ }, "with 2 units of penalty"},
-	"ramp unknown":          {func(g *specimen) { delete(g.ramping, g.due) }, "6 members ramp, 5 are known to"},
-	"ramp for nothing":      {func(g *specimen) { g.ramping[g.atCap] = struct{}{} }, "6 members ramp, 7 are known to"},
+	"ramp unknown":          {func(g *specimen) { g.due.removeRamp() }, "ramps: true, at -1"},
+	"ramp for nothing":      {func(g *specimen) { g.atCap.addRamp() }, "ramps: false, at 0"},
+	"ramp of another":       {func(g *specimen) { g.slow.set.ramps[0] = g.slow.set.ramps[1] }, "its ramp 0 at"},
+	"ramp too late":         {func(g *specimen) { g.slow.set.ramps[1].nextStep++ }, "its ramp 1 at"},
+	"ramps too many":        {func(g *specimen) { g.slow.set.ramps = append(g.slow.set.ramps, g.slow.set.ramps[5]) }, "its ramp 6 at"},
+	"ramps unknown":         {func(g *specimen) { delete(g.ramping, g.slow.set) }, "with 6 ramps is known to have some: false"},
+	"ramps of no one":       {func(g *specimen) { g.ramping[&EndpointSet{}] = struct{}{} }, "is gone and ramps"},
+	"ramps":                 {func(g *specimen) { g.ramps++ }, "6 members ramp, 7 are known to"},
+	"closed with waiters":   {func(g *specimen) { g.full.set.closed = true }, "is closed, and 4 RPCs wait"},
 	"clock with ramps":      {func(g *specimen) { g.clock.ticking = false }, "the clock rests"},
 	"clock with penalties":  {func(g *specimen) { g.slow.set.SetGuards(Guards{}); g.clock.ticking = false }, "the clock rests"},
 

@@ -95,10 +95,36 @@ func (v *ReadySet) check() error {
 	return nil
 }
 
+// checkRamps asserts that the endpoint set knows which of its members start slowly, and
+// when their factors are to rise.
+func (r *EndpointSet) checkRamps() error {
+	ramping := 0
+	for m := range r.members {
+		if m.ramping() {
+			ramping++
+		}
+		if m.ramping() != (m.slowStart.ramp != noRamp) {
+			return fmt.Errorf("member %q ramps: %t, at %d", m.addrs, m.ramping(), m.slowStart.ramp)
+		}
+	}
+	for i, p := range r.ramps {
+		if s := p.member.slowStart; s.ramp != i || s.nextStep != p.nextStep {
+			return fmt.Errorf("member %q has its next step at %v, its ramp %d at %v", p.member.addrs, s.nextStep, i, p.nextStep)
+		}
+	}
+	if ramping != len(r.ramps) {
+		return fmt.Errorf("endpoint set %q: %d members ramp, %d are known to", r.name, ramping, len(r.ramps))
+	}
+	return nil
+}
+
 // checkQueue asserts that waiters are queued in order of arrival or hold a lease, and
 // that none is queued while there is room for it.
 func (r *EndpointSet) checkQueue() error {
 	q := &r.queue
+	if r.closed && len(q.waiters) > 0 {
+		return fmt.Errorf("endpoint set %q is closed, and %d RPCs wait", r.name, len(q.waiters))
+	}
 	last, queued := uint64(0), 0
 	for e := q.queued.Front(); e != nil; e = e.Next() {
 		w := e.Value.(*waiter)

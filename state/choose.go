@@ -8,7 +8,7 @@ import "github.com/leastconn/grpc-leastconn/state/internal/order"
 // wait for room: then it is for [EndpointSet.AcquireOrQueue] to decide.
 func (v *ReadySet) Acquire() (Lease, any, bool) {
 	v.ledger.mu.Lock()
-	if len(v.set.queue.waiters) > 0 {
+	if len(v.set.queue.waiters) > 0 || v.set.closed {
 		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}

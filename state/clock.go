@@ -46,7 +46,7 @@ func (l *Ledger) tick() {
 	c.read()
 	l.expirePenalties()
 	l.advanceSlowStarts()
-	if c.used || len(l.penalized) > 0 || len(l.ramping) > 0 {
+	if c.used || len(l.penalized) > 0 || l.ramps > 0 {
 		c.used = false
 		c.timer.Reset(Tick)
 		return

@@ -44,7 +44,12 @@
 //  4. An endpoint without members and leases is not in the ledger.
 //  5. Acquire, Release, Set and Remove cost O(log n) in the members of a ready set,
 //     times the ready sets that share the endpoint. With equal weights Acquire and
-//     Release cost O(1). (A table that grows is copied, as Go's maps are.)
+//     Release cost O(1). (A table that grows is copied, as Go's maps are.) A change of
+//     one member looks at no other, however many channels list the endpoint. Anything
+//     else is done in steps of about 50 µs, between which others have the mutex:
+//     closing, guards, the clock's work, totals and [Ledger.SnapshotInSteps]. Two are
+//     not: Update, since a list is matched at one moment, costs O(log n) for each
+//     endpoint that joins or leaves; [Ledger.Snapshot] is of one moment, too.
 //  6. No member is chosen at its cap, which bounds the term in flight. No RPC waits
 //     while there is room where its endpoint set is served. Room goes to those that
 //     wait for it in order of arrival, over all endpoint sets of a ledger.
@@ -58,5 +63,6 @@
 //
 // Exported functions and methods take the mutex that they need. Unexported ones run
 // with the ledger's mutex held, unless they say that they take it. Where both stand
-// side by side, the one that needs it held ends in Locked.
+// side by side, the one that needs it held ends in Locked. What works in steps lets go
+// of it between two of them, with all invariants in force.
 package state

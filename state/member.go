@@ -39,7 +39,7 @@ type Member struct {
 func (r *EndpointSet) newMember() *Member {
 	return &Member{
 		set: r, limit: noLimit, handle: order.None, suspended: order.None,
-		slowStart: memberSlowStart{start: never, factor: 1},
+		slowStart: memberSlowStart{start: never, factor: 1, ramp: noRamp},
 	}
 }
 
@@ -74,7 +74,9 @@ func (m *Member) LeftBusy() bool {
 // keep, and what room there is for them now.
 func (m *Member) changed() {
 	m.updateSlowStart(m.set.ledger.clock.read())
-	m.endpoint.updateEligibility()
+	m.updateEligibility()
+	m.endpoint.watch(m)
+	m.endpoint.summary.known = false
 	m.set.revoke(m)
 	m.set.grant()
 }
@@ -85,13 +87,19 @@ func (n *endpoint) updateEligibility() {
 	n.fullAt, n.roomBelow = noLimit, 0
 	for _, m := range n.members {
 		m.updateEligibility()
-		switch {
-		case m.eligibleIn == nil:
-		case m.full:
-			n.roomBelow = max(n.roomBelow, m.limit)
-		default:
-			n.fullAt = min(n.fullAt, m.limit)
-		}
+		n.watch(m)
+	}
+}
+
+// watch sees to it that m is looked at again when n's RPCs in flight have changed that
+// much. What was noted for m before stays, and does no harm.
+func (n *endpoint) watch(m *Member) {
+	switch {
+	case m.eligibleIn == nil:
+	case m.full:
+		n.roomBelow = max(n.roomBelow, m.limit)
+	default:
+		n.fullAt = min(n.fullAt, m.limit)
 	}
 }
 

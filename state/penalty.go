@@ -35,8 +35,9 @@ func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	return true
 }
 
-// expirePenalties ends the penalties whose time is over.
+// expirePenalties ends the penalties whose time is over, step by step.
 func (l *Ledger) expirePenalties() {
+	steps := l.inSteps()
 	for n := range l.penalized {
 		over, left := 0, n.load.penalty
 		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
@@ -44,6 +45,7 @@ func (l *Ledger) expirePenalties() {
 			over++
 		}
 		if over == 0 {
+			steps.did(unitLook)
 			continue
 		}
 		n.penalties = slices.Delete(n.penalties, 0, over)
@@ -51,5 +53,6 @@ func (l *Ledger) expirePenalties() {
 			delete(l.penalized, n)
 		}
 		n.setLoad(load{n.load.inFlight, left})
+		steps.did(unitChange * (1 + len(n.places)))
 	}
 }

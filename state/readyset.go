@@ -24,7 +24,7 @@ func (r *EndpointSet) NewReadySet(priority uint32) *ReadySet {
 	v := &ReadySet{set: r, ledger: r.ledger, priority: priority}
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
-	if r.members != nil {
+	if !r.closed {
 		r.readySets = append(r.readySets, v)
 	}
 	return v
@@ -40,7 +40,7 @@ func (v *ReadySet) EndpointSet() *EndpointSet { return v.set }
 func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	v.ledger.mu.Lock()
 	defer v.ledger.mu.Unlock()
-	if m.endpoint == nil || m.set != v.set {
+	if m.endpoint == nil || m.set != v.set || v.set.closed {
 		return
 	}
 	m.value = value
@@ -70,14 +70,16 @@ func (m *Member) leaveReadySet() {
 	m.changed()
 }
 
-// Close takes the ready set's members out of it and the ready set off its endpoint
-// set.
+// Close takes the ready set's members out of it, step by step, and the ready set off
+// its endpoint set.
 func (v *ReadySet) Close() {
 	v.ledger.mu.Lock()
 	defer v.ledger.mu.Unlock()
+	steps := v.ledger.inSteps()
 	for m := range v.set.members {
 		if m.readySet == v {
 			m.leaveReadySet()
+			steps.did(unitChange)
 		}
 	}
 	if i := slices.Index(v.set.readySets, v); i >= 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/leastconn/grpc-leastconn/state"
@@ -162,4 +163,24 @@ func (m *model) compareSet(s state.EndpointSetSnapshot) error {
 		return nil
 	}
 	return fmt.Errorf("endpoint set %s is not known", s.Name)
+}
+
+// compareTotals returns how a ledger's totals differ from its snapshot. No address is
+// the first one of two endpoints.
+func compareTotals(s state.Snapshot, t *state.Totals) error {
+	want := state.Totals{InFlight: s.InFlight, Waiting: s.Waiting, Imbalance: s.Imbalance, Endpoints: map[state.EndpointState]int64{}}
+	for _, n := range s.Endpoints {
+		want.OldestSeconds = max(want.OldestSeconds, n.OldestSeconds)
+		want.Endpoints[n.State]++
+		want.ByAddress = append(want.ByAddress, state.AddressLoad{Address: n.Address(), InFlight: n.InFlight})
+	}
+	got := *t
+	if d := math.Abs(got.Imbalance - want.Imbalance); d > 1e-9*want.Imbalance {
+		return fmt.Errorf("the imbalance is %v in the totals, %v in the snapshot", got.Imbalance, want.Imbalance)
+	}
+	got.Imbalance = want.Imbalance // sums of floats depend on their order
+	if !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("the totals are %+v, want %+v", got, want)
+	}
+	return nil
 }
