@@ -31,8 +31,6 @@ type leastConn struct {
 	attrs    *attributes.Attributes
 	logged   string // of the configuration
 
-	closing closing // has a mutex of its own
-
 	// mu guards what follows and the children's fields that say so. Children call
 	// in with their own locks held, so a child is never called under mu; the
 	// ledger's mutex and gRPC's locks behind UpdateState come after it.
@@ -156,6 +154,5 @@ func (b *leastConn) Close() {
 	for _, c := range b.children.byKey {
 		c.policy.close()
 	}
-	b.closing.closeAll()
 	b.children = children{}
 }

@@ -9,7 +9,7 @@ import (
 
 // child is an endpoint of the last list, with its pick_first policy.
 type child struct {
-	balancer.ClientConn // embedded to intercept UpdateState
+	balancer.ClientConn // embedded to intercept UpdateState and NewSubConn
 	parent              *leastConn
 	policy              pickFirst
 
@@ -27,6 +27,7 @@ type child struct {
 	appliedLimit uint32             // of RPCs in flight; 0: none
 	state        connectivity.State // SHUTDOWN once it has left
 	picker       balancer.Picker
+	current      *connection // the last that became READY, while it is; the picker's, once the child is READY
 }
 
 // newChild builds the pick_first policy of an endpoint.
@@ -88,5 +89,5 @@ func (c *child) setReadyLocked() {
 // more.
 func (c *child) detachLocked() {
 	c.state = connectivity.Shutdown
-	c.member, c.level, c.picker = nil, nil, nil
+	c.member, c.level, c.picker, c.current = nil, nil, nil, nil
 }

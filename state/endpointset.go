@@ -93,7 +93,7 @@ func (r *EndpointSet) join(n *endpoint, e Identity) *Member {
 
 // removeMember ends m's membership.
 func (r *EndpointSet) removeMember(m *Member) {
-	m.leaving, m.leftBusy = false, m.endpoint.load.inFlight > 0
+	m.leaving = false
 	if m.readySet != nil {
 		m.leaveReadySet()
 	}
