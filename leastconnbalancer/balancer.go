@@ -112,20 +112,20 @@ func (b *leastConn) ResolverError(err error) {
 		b.fail(fmt.Errorf("name resolver error: %w", err))
 		return
 	}
-	b.eachPolicy(func(p *pickFirst) { p.resolverError(err) })
+	b.eachChild(func(c *child) { c.policy.resolverError(err) })
 }
 
 // UpdateSubConnState is not called: the children register listeners.
 func (b *leastConn) UpdateSubConnState(balancer.SubConn, balancer.SubConnState) {}
 
 // ExitIdle connects the children that are idle.
-func (b *leastConn) ExitIdle() { b.eachPolicy((*pickFirst).exitIdle) }
+func (b *leastConn) ExitIdle() { b.eachChild((*child).exitIdle) }
 
-// eachPolicy calls the children's policies and publishes once for all of them.
-func (b *leastConn) eachPolicy(call func(*pickFirst)) {
+// eachChild calls the children's policies and publishes once for all of them.
+func (b *leastConn) eachChild(call func(*child)) {
 	_ = b.inhibitUpdates(func() error {
 		for _, c := range b.children.byKey {
-			call(&c.policy)
+			call(c)
 		}
 		return nil
 	})

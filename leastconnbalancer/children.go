@@ -176,6 +176,7 @@ func (b *leastConn) setEndpoint(c *child, e endpoint) {
 	old := c.level
 	if old != nil {
 		old.remove(c)
+		c.readdressLocked(e)
 	}
 	c.endpoint, c.dirty = e, true
 	c.level = b.levels.atLocked(e.facts.priority, b.load.set)

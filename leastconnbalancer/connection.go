@@ -66,9 +66,11 @@ func (c *child) noteConnectionLocked(cn *connection, was connectivity.State) {
 	switch {
 	case cn.state == connectivity.Ready:
 		c.current, cn.readySince = cn, time.Now()
+		return
 	case c.current == cn:
 		c.current = nil
 	}
+	c.endedLocked(cn, was)
 }
 
 // Shutdown ends the connection for the policy, which holds its locks. First of

@@ -70,7 +70,7 @@ func TestLevelThatReconnectsIsWaitedFor(t *testing.T) {
 			c.list(config, "a", "b")
 			c.ready("ab")
 			for range 3 {
-				passes(2 * want)
+				passes(max(2*want, time.Second))
 				c.report("a", idle)
 				passes(want / 2)
 				c.report("a", connecting)
@@ -78,7 +78,7 @@ func TestLevelThatReconnectsIsWaitedFor(t *testing.T) {
 				c.report("a", ready)
 				require.Equal(t, "a", c.at(), "the time begins anew")
 			}
-			passes(2 * want)
+			passes(max(2*want, time.Second))
 			c.report("a", idle)
 			c.waitsFor(want, "b")
 			passes(want)
