@@ -29,7 +29,8 @@ type leastConn struct {
 	// Only used in calls of gRPC on the balancer, which never overlap.
 	children children
 	attrs    *attributes.Attributes
-	logged   string // of the configuration
+	logged   string   // of the configuration
+	warned   []string // of the configurations
 
 	// mu guards what follows and the children's fields that say so. Children call
 	// in with their own locks held, so a child is never called under mu; the
@@ -75,6 +76,7 @@ func (b *leastConn) applyUpdate(s balancer.ClientConnState, d diff) (err error) 
 	all := !sameAttributes(attrs, b.attrs)
 	b.attrs = attrs
 	b.applyDiff(d)
+	b.warn(cfg)
 	for _, c := range b.children.listed {
 		if all || c.dirty {
 			c.dirty = false

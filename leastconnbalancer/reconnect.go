@@ -18,13 +18,14 @@ const minLifetime = time.Second
 // reconnects paces the connections of an endpoint that accepts them and hangs up.
 // gRPC paces only those that fail before they are READY.
 type reconnects struct {
-	short int         // READY connections in a row that lived less than minLifetime
+	short int         // READY connections in a row that did not live
 	pause *time.Timer // until the next one; nil without one
 }
 
-// ended notes how long a connection was READY.
-func (r *reconnects) ended(lived time.Duration) {
-	if lived < minLifetime {
+// ended notes how long a connection was READY, and whether an RPC has succeeded
+// there: a server that hangs up after each RPC is no use if it is not dialled.
+func (r *reconnects) ended(lived time.Duration, served bool) {
+	if lived < minLifetime && !served {
 		r.short++
 	} else {
 		r.short = 0
@@ -104,9 +105,9 @@ func (c *child) exitIdle() {
 func (c *child) endedLocked(cn *connection, was connectivity.State) {
 	switch {
 	case was == connectivity.Ready:
-		c.reconnects.ended(time.Since(cn.readySince))
+		c.reconnects.ended(time.Since(cn.readySince), cn.picked.Served())
 	case was == connectivity.Connecting && cn.state == connectivity.Idle:
-		c.reconnects.ended(0)
+		c.reconnects.ended(0, false)
 	}
 }
 

@@ -169,6 +169,7 @@ func TestGoAwayDoesNotRamp(t *testing.T) {
 	})
 	for i := range 10 {
 		n := ns[i%2]
+		c.calls(2) // one at each: their connections are of use
 		conns := n.Conns()
 		n.GoAway()
 		l.wait("it is back", func() bool { return n.Conns() > conns && c.ready(n) })

@@ -14,7 +14,8 @@ type Connection struct {
 	grpc             balancer.SubConn // as gRPC knows it, or the parent that wraps it
 	idle             func()
 
-	rpcs atomic.Int64 // and closed, from Close on
+	rpcs   atomic.Int64 // and closed, from Close on
+	served atomic.Bool  // an RPC has succeeded there
 }
 
 // closed is added once to the number of RPCs: so one word tells both.
@@ -32,6 +33,9 @@ func NewConnection(child, grpc balancer.SubConn, idle func()) *Connection {
 // else idle is called once none has. It must be called once at most.
 func (c *Connection) Close() (idle bool) { return c.rpcs.Add(closed) == closed }
 
+// Served reports whether an RPC has succeeded on the connection.
+func (c *Connection) Served() bool { return c.served.Load() }
+
 // begin counts an RPC that has picked the connection. It reports false when the
 // connection is closed.
 func (c *Connection) begin() bool {
@@ -42,7 +46,19 @@ func (c *Connection) begin() bool {
 	return false
 }
 
-// end undoes begin. It runs with gRPC's locks held.
+// finish ends an RPC that was picked there, if that was counted: c may be nil. It
+// runs with gRPC's locks held.
+func (c *Connection) finish(info balancer.DoneInfo) {
+	if c == nil {
+		return
+	}
+	if info.Err == nil && info.BytesReceived && !c.served.Load() {
+		c.served.Store(true)
+	}
+	c.end()
+}
+
+// end undoes begin.
 func (c *Connection) end() {
 	if c.rpcs.Add(-1) == closed {
 		go c.idle()

@@ -79,14 +79,14 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 func releaseWhenDone(ctx context.Context, lease state.Lease, conn *Connection) func(balancer.DoneInfo) {
 	return func(info balancer.DoneInfo) {
 		if info.Err == nil && info.BytesReceived {
-			if lease.Release() && conn != nil {
-				conn.end()
+			if lease.Release() {
+				conn.finish(info)
 			}
 			return
 		}
 		noteUnsuccessful(ctx, lease, info)
-		if release(lease, info) && conn != nil {
-			conn.end()
+		if release(lease, info) {
+			conn.finish(info)
 		}
 	}
 }
@@ -158,9 +158,7 @@ func releaseThen(ctx context.Context, lease state.Lease, conn *Connection, done 
 			noteUnsuccessful(ctx, lease, info)
 		}
 		if release(lease, info) {
-			if conn != nil {
-				conn.end()
-			}
+			conn.finish(info)
 			(*child.Swap(nil))(info)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A burst of leases is not kept room for for ever: the ledger keeps some lease entries
+// A burst of leases is not kept room for for ever: the set keeps some lease entries
 // for the next leases, and these are used again.
 func TestSlotsKeptAreBounded(t *testing.T) {
 	v := open("")
@@ -20,10 +20,10 @@ func TestSlotsKeptAreBounded(t *testing.T) {
 		}
 	}
 	burst(10)
-	require.Len(t, v.ledger.free, 10)
+	require.Len(t, v.set.counters.free, 10)
 	burst(10)
-	require.Len(t, v.ledger.free, 10)
+	require.Len(t, v.set.counters.free, 10)
 	burst(3 * maxFree)
-	require.Len(t, v.ledger.free, maxFree)
+	require.Len(t, v.set.counters.free, maxFree)
 	require.NoError(t, v.ledger.Check())
 }
