@@ -33,7 +33,7 @@ type Config struct {
 
 	// PriorityFailover is how long RPCs wait for a priority level that is
 	// connecting for the first time, or connecting again without having failed,
-	// before they use the next level. By default 10 s; from 0 s, which is not to
+	// before they use the next level, from when it began to. By default 10 s; from 0 s, which is not to
 	// wait, to 1 h. When all endpoints of a level have failed, RPCs do not wait.
 	PriorityFailover *Duration `json:"priorityFailover,omitempty"`
 
