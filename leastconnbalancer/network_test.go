@@ -59,6 +59,7 @@ func TestDrainingConnectionBreaks(t *testing.T) {
 		streams, _ := c.hold(2)
 		require.NoError(t, leastconntest.PingAll(append(streams, old...)))
 		require.Equal(t, 5, c.inFlightAt(p.Endpoint()), "round %d", i)
+		c.unary() // so the connection was of use, and the next one comes at once
 		p.Reset()
 		for _, s := range append(streams, old...) {
 			require.Equal(t, codes.Unavailable, codeOf(s.Wait()))
