@@ -182,7 +182,7 @@ func TestParseConfigAccepts(t *testing.T) {
 	got, err := parse(`{"resourceKey":"a","unknown":[],"slowStart":{"window":"1s","unknown":1}}`)
 	require.NoError(t, err)
 	require.Equal(t, "a", got.ResourceKey)
-	require.Equal(t, &leastconnbalancer.SlowStart{Window: leastconnbalancer.Duration(time.Second)}, got.SlowStart)
+	require.Equal(t, &leastconnbalancer.SlowStart{Window: leastconnbalancer.Duration(1e9)}, got.SlowStart)
 }
 
 func FuzzParseConfig(f *testing.F) {

@@ -171,6 +171,7 @@ func TestRetryPrefersItsLevel(t *testing.T) {
 
 // A retry that gRPC makes by itself goes elsewhere, too: it makes only one.
 func TestTransparentRetryGoesElsewhere(t *testing.T) {
+	rounds := map[string]int64{"REFUSED_STREAM": 20, "GOAWAY": 3} // further connections come after long pauses
 	for name, refuse := range map[string]func(uint32) []byte{"REFUSED_STREAM": refusedStream, "GOAWAY": goAway} {
 		for kind, late := range map[string]bool{"unary": true, "stream": false} {
 			t.Run(name+", "+kind, func(t *testing.T) {
@@ -179,7 +180,7 @@ func TestTransparentRetryGoesElsewhere(t *testing.T) {
 				c := l.dialWith(leastconntest.ChannelConfig{ServiceConfig: withoutPenalty}, b)
 				held, _ := c.hold(1)
 				require.NoError(t, c.Update(b.Endpoint(), r.endpoint()))
-				for i := range int64(20) {
+				for i := range rounds[name] {
 					l.wait("the refuser is ready", func() bool {
 						return c.readyAt(r.endpoint()) && (name == "REFUSED_STREAM" || r.conns.Load() == i+1)
 					})
