@@ -50,6 +50,7 @@ type EndpointSetSnapshot struct {
 	Name    string `json:"name"`
 	Waiting int64  `json:"waiting"` // RPCs that wait for room
 	Counters
+	Warnings []string `json:"warnings,omitempty"` // what of its configuration has no effect
 }
 
 // Snapshot returns the ledger as it is now. The slices are the caller's.
@@ -175,7 +176,7 @@ func (m *Member) snapshot() MemberSnapshot {
 }
 
 func (r *EndpointSet) snapshot() EndpointSetSnapshot {
-	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.queued.Len()), Counters: r.countersLocked()}
+	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.queued.Len()), Counters: r.countersLocked(), Warnings: slices.Clone(r.warnings)}
 }
 
 // Snapshots returns the snapshots of all ledgers in use, by resource key.
