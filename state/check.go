@@ -35,7 +35,7 @@ func (l *Ledger) Check() error {
 		}
 	}
 	for r := range l.sets {
-		errs = append(errs, r.check(), r.checkQueue())
+		errs = append(errs, r.check(), r.checkQueue(), r.checkStartup())
 	}
 	return errors.Join(append(errs, l.checkFree(), l.checkClock())...)
 }
@@ -152,8 +152,8 @@ func (l *Ledger) checkClock() error {
 	switch {
 	case ramping != len(l.ramping):
 		return fmt.Errorf("%d members ramp, %d are known to", ramping, len(l.ramping))
-	case !l.clock.ticking && len(l.penalized)+len(l.ramping) > 0:
-		return errors.New("the clock rests with penalties or ramps")
+	case !l.clock.ticking && len(l.penalized)+len(l.ramping)+len(l.starting) > 0:
+		return errors.New("the clock rests with penalties, ramps or start-ups")
 	}
 	return nil
 }

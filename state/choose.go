@@ -9,10 +9,10 @@ import (
 // Acquire chooses a member with the lowest (in_flight + penalty + 1) / weight
 // and counts one more RPC in flight on its endpoint, in one step. It returns the
 // member's value, and false when the ready set has no member to choose, or when RPCs
-// wait for room: then it is for [EndpointSet.AcquireOrQueue] to decide.
+// wait for room or may wait for members that connect: then it is for [EndpointSet.AcquireOrQueue] to decide.
 func (v *ReadySet) Acquire() (Lease, any, bool) {
 	v.ledger.mu.Lock()
-	if len(v.set.queue.waiters) > 0 {
+	if len(v.set.queue.waiters) > 0 || v.set.startup != nil {
 		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}

@@ -18,6 +18,8 @@ type endpoint struct {
 	places    []place  // in the orders of the ready sets that may choose it
 	one       [1]place // room for the only one that most endpoints have
 
+	connecting int // members that RPCs may wait for
+
 	members []*Member // at most one of each endpoint set
 	number  uint64    // rises with each endpoint of the ledger
 	id      string    // explicit identity, "" without one

@@ -11,6 +11,7 @@ type EndpointSet struct {
 	listed    bool // it has had a list
 	guards    Guards
 	queue     queue
+	startup   *startup // nil while no member connects that RPCs wait for
 	counters  *counters
 }
 
@@ -93,6 +94,7 @@ func (r *EndpointSet) join(n *endpoint, e Identity) *Member {
 
 // removeMember ends m's membership.
 func (r *EndpointSet) removeMember(m *Member) {
+	m.stopConnecting()
 	m.leaving, m.leftBusy = false, m.endpoint.load.inFlight > 0
 	if m.readySet != nil {
 		m.leaveReadySet()
@@ -115,7 +117,7 @@ func (r *EndpointSet) closeAll() []func() bool {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
-	stops := r.cancelAll() // first: nothing is granted anew
+	stops := append(r.cancelAll(), r.startup.stops()...) // first: nothing is granted anew
 	for m := range r.members {
 		r.removeMember(m)
 	}

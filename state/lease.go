@@ -28,6 +28,7 @@ type leaseEntry struct {
 
 	counters *counters     // of the last lease's endpoint set
 	start    time.Duration // by the ledger's clock
+	startup  *startup      // that has it in flight; nil when it began at another time
 }
 
 // leaseList is an endpoint's live leases. Since the clock never goes back, their
@@ -74,6 +75,10 @@ func (l *Ledger) newLease(n *endpoint, r *EndpointSet) Lease {
 		s = &leaseEntry{mu: l.mu}
 	}
 	s.endpoint, s.start = n, l.clock.now
+	if r.startup != nil {
+		s.startup = r.startup
+		s.startup.inFlight++
+	}
 	if s.counters != r.counters {
 		s.counters = r.counters
 	}
@@ -117,6 +122,10 @@ func (s *leaseEntry) end(failed bool) {
 	n.leases.remove(s)
 	s.endpoint = nil
 	s.gen++
+	if s.startup != nil {
+		s.startup.inFlight--
+		s.startup = nil
+	}
 	if len(l.free) < maxFree {
 		l.free = append(l.free, s)
 	}

@@ -27,8 +27,9 @@ type Ledger struct {
 	clock     clock
 	penalized map[*endpoint]struct{} // endpoints with a penalty
 	ramping   map[*Member]struct{}   // members that start slowly
-	arrivals  uint64                 // RPCs that had to wait, ever
-	waiting   int                    // RPCs that wait
+	starting  map[*EndpointSet]struct{}
+	arrivals  uint64 // RPCs that had to wait, ever
+	waiting   int    // RPCs that wait
 }
 
 func newLedger(key string) *Ledger {
@@ -42,6 +43,7 @@ func newLedger(key string) *Ledger {
 		clock:     clock{epoch: time.Now()},
 		penalized: map[*endpoint]struct{}{},
 		ramping:   map[*Member]struct{}{},
+		starting:  map[*EndpointSet]struct{}{},
 	}
 }
 

@@ -29,6 +29,7 @@ type Member struct {
 	handle     order.Handle // there; None while it may not be chosen
 	minShare   memberMinShare
 	slowStart  memberSlowStart
+	connecting *memberConnecting // nil once it is neither waited for nor reserved
 
 	id       string
 	addrs    []string // sorted, each once
@@ -75,6 +76,9 @@ func (m *Member) LeftBusy() bool {
 func (m *Member) changed() {
 	m.updateSlowStart(m.set.ledger.clock.read())
 	m.endpoint.updateEligibility()
+	if m.connecting != nil {
+		m.updateConnecting()
+	}
 	m.set.revoke(m)
 	m.set.grant()
 }

@@ -13,6 +13,7 @@ type Snapshot struct {
 	ResourceKey  string                `json:"resourceKey"`  // "" for a private ledger
 	InFlight     int64                 `json:"inFlight"`     // live leases
 	Waiting      int64                 `json:"waiting"`      // RPCs that wait for room
+	Reserved     int64                 `json:"reserved"`     // of those in flight, RPCs that wait for an endpoint to connect
 	Imbalance    float64               `json:"imbalance"`    // most minus fewest in flight over relative weight
 	Endpoints    []EndpointSnapshot    `json:"endpoints"`    // by first address, then id
 	EndpointSets []EndpointSetSnapshot `json:"endpointSets"` // by name
@@ -24,6 +25,7 @@ type EndpointSnapshot struct {
 	Addresses     []string         `json:"addresses"` // sorted
 	State         EndpointState    `json:"state"`
 	InFlight      int64            `json:"inFlight"`
+	Reserved      int64            `json:"reserved"`      // of those in flight, RPCs that wait for it to connect
 	Picks         uint64           `json:"picks"`         // leases since the ledger knows the endpoint
 	Penalty       int64            `json:"penalty"`       // units that fresh failures have left
 	OldestSeconds float64          `json:"oldestSeconds"` // age of the oldest lease; 0 without one
@@ -45,8 +47,9 @@ type MemberSnapshot struct {
 
 // EndpointSetSnapshot is one balancer's part in a ledger.
 type EndpointSetSnapshot struct {
-	Name    string `json:"name"`
-	Waiting int64  `json:"waiting"` // RPCs that wait for room
+	Name     string `json:"name"`
+	Waiting  int64  `json:"waiting"`  // RPCs that wait for room
+	Reserved int64  `json:"reserved"` // RPCs that wait for an endpoint to connect
 	Counters
 }
 
@@ -76,7 +79,9 @@ func (l *Ledger) collect() Snapshot {
 		s.Endpoints = append(s.Endpoints, n.snapshot(now))
 	}
 	for r := range l.sets {
-		s.EndpointSets = append(s.EndpointSets, r.snapshot())
+		set := r.snapshot()
+		s.EndpointSets = append(s.EndpointSets, set)
+		s.Reserved += set.Reserved
 	}
 	return s
 }
@@ -95,6 +100,7 @@ func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
 	}
 	for _, m := range n.members {
 		s.Members = append(s.Members, m.snapshot())
+		s.Reserved += m.reserved()
 	}
 	slices.SortFunc(s.Members, func(a, b MemberSnapshot) int {
 		return cmp.Or(cmp.Compare(a.EndpointSet, b.EndpointSet), cmp.Compare(a.Priority, b.Priority))
@@ -120,7 +126,9 @@ func (m *Member) snapshot() MemberSnapshot {
 }
 
 func (r *EndpointSet) snapshot() EndpointSetSnapshot {
-	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.queued.Len()), Counters: r.countersLocked()}
+	return EndpointSetSnapshot{
+		Name: r.name, Waiting: int64(r.queue.queued.Len()), Reserved: r.startup.reserved(), Counters: r.countersLocked(),
+	}
 }
 
 // Snapshots returns the snapshots of all ledgers in use, by resource key.
