@@ -3,7 +3,6 @@ package state_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -363,66 +362,4 @@ func TestBurstLandsLevel(t *testing.T) {
 		}
 		require.Equal(e, "a10 b10 c10 d10 e10 f10 g10 h10 i10 j10", e.reserved())
 	})
-}
-
-// Whatever happens while endpoints connect, the counts are those of live leases and no
-// reservation is left of it.
-func TestRandomStartups(t *testing.T) {
-	for seed := range uint64(300) {
-		synctest.Test(t, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(seed, 1))
-			e := &startEnv{env: newEnv(t), rpcs: map[string]*startRPC{}}
-			e.guard(state.Guards{FailurePenalty: 50 * time.Millisecond, MaxQueued: 1 + rng.IntN(4)})
-			names := []string{"a", "b", "c", "d", "e"}
-			e.list(names...)
-			other := e.endpointSet.NewReadySet(1)
-			for range 200 {
-				e.randomStep(rng, names, other)
-				e.check()
-			}
-			for name := range e.rpcs {
-				e.over(name)
-			}
-			require.Zero(t, e.ledger.Snapshot().Reserved, "seed %d", seed)
-			require.Zero(t, e.ledger.Snapshot().InFlight, "seed %d", seed)
-		})
-	}
-}
-
-func (e *startEnv) randomStep(rng *rand.Rand, names []string, other *state.ReadySet) {
-	name := names[rng.IntN(len(names))]
-	m := e.members[name]
-	rpc := string(rune('A' + rng.IntN(20)))
-	switch rng.IntN(12) {
-	case 0, 1:
-		e.readySet.SetConnecting(m, uint32(rng.IntN(4)), time.Now().Add(100*time.Millisecond))
-	case 2:
-		e.readySet.Set(m, uint32(rng.IntN(4)), name)
-	case 3:
-		e.readySet.Remove(m)
-	case 4:
-		other.Set(m, 1, name)
-	case 5:
-		m.SetMaxInFlight(uint32(rng.IntN(5)))
-	case 6:
-		pass(time.Duration(rng.IntN(30)) * time.Millisecond)
-	case 7:
-		e.remove(name)
-		e.list(name)
-	case 8:
-		if r := e.rpcs[rpc]; r != nil {
-			e.over(rpc)
-		}
-	case 9:
-		if r := e.rpcs[rpc]; r != nil && r.at != "" {
-			r.tried = new(state.Tried)
-			r.tried.Add(r.lease)
-			r.lease.Fail()
-			r.at = ""
-		}
-	default:
-		if r := e.rpcs[rpc]; r == nil || r.at == "" {
-			e.ask(rpc)
-		}
-	}
 }
