@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,7 +67,7 @@ func TestCheckSeesEachCorruptionOfAStartup(t *testing.T) {
 		"score":              {func(g *startSpecimen) { g.b.connecting.score = 1 }, "score 1"},
 		"no weight":          {func(g *startSpecimen) { g.b.connecting.weight = 0 }, "with weight 0"},
 		"index":              {func(g *startSpecimen) { g.b.connecting.index = 1 - g.b.connecting.index }, "it connects at"},
-		"order":              {func(g *startSpecimen) { g.heap.members[0].connecting.turn = 1 << 60 }, "in the heap"},
+		"order":              {func(g *startSpecimen) { g.heap.members[0].connecting.rank = math.MaxUint32 }, "in the heap"},
 		"heap":               {func(g *startSpecimen) { g.heap.members = g.heap.members[:1] }, "member"},
 		"clock":              {func(g *startSpecimen) { g.clock.ticking = false }, "the clock rests"},
 	} {

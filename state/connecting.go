@@ -8,11 +8,10 @@ import (
 )
 
 // connecting is the members of a ready set that connect and for which RPCs may wait,
-// the next one to wait for first: of the lowest score the one that waits longest.
+// the next one to wait for first.
 type connecting struct {
 	members []*Member
 	until   time.Duration // how long RPCs may wait, by the ledger's clock
-	turns   uint64
 }
 
 // memberConnecting is a member's part in a start-up: while it connects, and as long as
@@ -22,7 +21,7 @@ type memberConnecting struct {
 	weight   uint32
 	index    int // in the ready set's heap; notConnecting once it is ready
 	score    float64
-	turn     uint64
+	rank     uint32 // among its equals
 	reserved map[*reservation]struct{}
 	readyAt  time.Duration // by the ledger's clock
 }
@@ -66,7 +65,7 @@ func (m *Member) beginConnecting(v *ReadySet) *memberConnecting {
 		m.connecting = &memberConnecting{readySet: v}
 	}
 	c := m.connecting
-	c.turn = uint64(rand.Uint32()) // so that channels that start together do not move in step
+	c.rank = rand.Uint32() // so that channels that start together do not move in step
 	heap.Push(&v.connecting, m)
 	return c
 }
@@ -130,14 +129,10 @@ func (m *Member) connectingScore() float64 {
 	return float64(load+1) / float64(m.connecting.weight)
 }
 
-// rescore does so for n's members when n's load has changed. They are behind their
-// equals then.
+// rescore does so for n's members.
 func (n *endpoint) rescore() {
 	for _, m := range n.members {
 		if m.connects() {
-			c := m.connecting
-			c.readySet.connecting.turns++
-			c.turn = 1<<32 + c.readySet.connecting.turns
 			m.rescore()
 		}
 	}
@@ -165,7 +160,7 @@ func (c *connecting) Len() int { return len(c.members) }
 
 func (c *connecting) Less(i, j int) bool {
 	a, b := c.members[i].connecting, c.members[j].connecting
-	return a.score < b.score || a.score == b.score && a.turn < b.turn
+	return a.score < b.score || a.score == b.score && a.rank < b.rank
 }
 
 func (c *connecting) Swap(i, j int) {
