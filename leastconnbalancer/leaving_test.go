@@ -65,7 +65,13 @@ func TestLeavingConnections(t *testing.T) {
 		c.balancer.Close()
 		require.Empty(t, c.open("a"))
 		require.Empty(t, c.open("b"))
+		before, _ := c.published()
+		c.balancer.ResolverError(errAtOnce)
+		c.balancer.ExitIdle()
+		c.list(`{}`, "ab")
 		passes(time.Minute)
+		after, _ := c.published()
+		require.Equal(t, before, after, "pickers of a closed balancer")
 	})
 }
 

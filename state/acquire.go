@@ -85,6 +85,9 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
+	if r.closed {
+		return Empty, nil
+	}
 	if w := r.queue.waiters[a.rpc]; w != nil {
 		if w.queued() {
 			return Queued, nil
@@ -119,15 +122,15 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 func (a *acquisition) choose() (chosen, full bool) {
 	var m *Member
 	if len(a.tried) > 0 {
-		if a.lease, m, _ = chooseIn(a.readySets, a.tried); m != nil {
+		if a.lease, m, _ = chooseIn(a.readySets, a.tried, true); m != nil {
 			a.value = m.value
 			a.set.counters.RetriesToOtherEndpoint++
 			return true, false
 		}
 	}
-	if a.lease, m, full = chooseIn(a.readySets, nil); full {
+	if a.lease, m, full = chooseIn(a.readySets, nil, false); full {
 		// The ready sets of an old picker may be others than those of now.
-		a.lease, m, _ = chooseIn(a.set.queue.queueSets, nil)
+		a.lease, m, _ = chooseIn(a.set.queue.queueSets, nil, false)
 	}
 	if m == nil {
 		return false, full

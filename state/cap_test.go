@@ -214,3 +214,15 @@ func TestTriedRemove(t *testing.T) {
 	tried.Remove(e.leases["c"][0])
 	require.Equal(t, "c", e.retry(tried))
 }
+
+// A lease that was given back notes nothing, although its entry is used again.
+func TestTriedPassesOverLeasesGivenBack(t *testing.T) {
+	e := newEnv(t)
+	e.add("a", "b")
+	stale, _, _ := e.readySet.Acquire()
+	stale.Release()
+	again := e.open()
+	e.set(again, 100)
+	require.Equal(t, again, e.retry(triedOf(stale)))
+	require.Zero(t, e.endpointSet.Counters().RetriesToOtherEndpoint)
+}

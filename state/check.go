@@ -52,19 +52,36 @@ func (n *endpoint) check() error {
 	if n.id != "" && n.ledger.byID[n.id] != n {
 		fail("it is not found by its id %q", n.id)
 	}
-	for _, a := range n.addrs {
+	for i, a := range n.addrs {
 		if !slices.Contains(n.ledger.byAddr[a], n) {
 			fail("it is not found by %q", a)
 		}
-		listed := slices.ContainsFunc(n.members, func(m *Member) bool { return slices.Contains(m.addrs, a) })
-		if !listed && len(n.members) > 0 {
-			fail("it keeps %q, which no member lists", a)
+		listed := 0
+		for _, m := range n.members {
+			if slices.Contains(m.addrs, a) {
+				listed++
+			}
 		}
+		switch {
+		case listed == 0 && len(n.members) > 0:
+			fail("it keeps %q, which no member lists", a)
+		case len(n.listed) != len(n.addrs) || listed != n.listed[i]:
+			fail("%d members list %q, its counts are %v", listed, a, n.listed)
+		}
+	}
+	if !slices.IsSorted(n.addrs) {
+		fail("its addresses are out of order")
+	}
+	if n.summary.known && n.summary != n.newSummary() {
+		fail("it stands as %+v, not as %+v", n.newSummary(), n.summary)
 	}
 	placed := 0
 	for i, m := range n.members {
-		if m.endpoint != n {
-			fail("it has a member of another endpoint")
+		if m.endpoint != n || len(n.sets) != len(n.members) || n.sets[i] != m.set {
+			fail("it has a member of another endpoint or endpoint set")
+		}
+		if slices.ContainsFunc(m.addrs, func(a string) bool { return !slices.Contains(n.addrs, a) }) {
+			fail("it lacks some of %q, which a member lists", m.addrs)
 		}
 		if m.handle != order.None {
 			placed++
@@ -133,15 +150,9 @@ func (l *Ledger) checkFree() error {
 
 // checkClock asserts that the ledger knows what its clock has to do.
 func (l *Ledger) checkClock() error {
-	ramping := 0
 	for n := range l.endpoints {
 		if _, ok := l.penalized[n]; ok != (n.load.penalty > 0) {
 			return fmt.Errorf("endpoint %q with penalty %d is penalized: %t", n.addrs, n.load.penalty, ok)
-		}
-		for _, m := range n.members {
-			if m.ramping() {
-				ramping++
-			}
 		}
 	}
 	for n := range l.penalized {
@@ -149,10 +160,25 @@ func (l *Ledger) checkClock() error {
 			return fmt.Errorf("endpoint %q is gone and penalized", n.addrs)
 		}
 	}
+	ramps := 0
+	for r := range l.sets {
+		if err := r.checkRamps(); err != nil {
+			return err
+		}
+		if _, ok := l.ramping[r]; ok != (len(r.ramps) > 0) {
+			return fmt.Errorf("endpoint set %q with %d ramps is known to have some: %t", r.name, len(r.ramps), ok)
+		}
+		ramps += len(r.ramps)
+	}
+	for r := range l.ramping {
+		if _, ok := l.sets[r]; !ok {
+			return fmt.Errorf("endpoint set %q is gone and ramps", r.name)
+		}
+	}
 	switch {
-	case ramping != len(l.ramping):
-		return fmt.Errorf("%d members ramp, %d are known to", ramping, len(l.ramping))
-	case !l.clock.ticking && len(l.penalized)+len(l.ramping)+len(l.starting) > 0:
+	case ramps != l.ramps:
+		return fmt.Errorf("%d members ramp, %d are known to", ramps, l.ramps)
+	case !l.clock.ticking && len(l.penalized)+l.ramps+len(l.starting) > 0:
 		return errors.New("the clock rests with penalties, ramps or start-ups")
 	}
 	return nil

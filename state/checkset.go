@@ -24,17 +24,24 @@ func (r *EndpointSet) check() error {
 			fail("member %q is still leaving or new", m.addrs)
 		}
 		errs = append(errs, m.check())
-		if m.handle == order.None {
+		h := m.anyHandle()
+		if h == order.None {
 			continue
 		}
-		placed++
 		if m.readySet == nil || !slices.Contains(r.readySets, m.readySet) {
 			fail("member %q is in the order of no ready set", m.addrs)
 			continue
 		}
+		if c := m.readySet.order.Value(h); c.member != m || c.endpoint != m.endpoint {
+			fail("member %q is not at handle %d", m.addrs, h)
+		}
+		if m.handle == order.None {
+			continue
+		}
+		placed++
 		p := place{&m.readySet.order, m.handle}
-		if c := p.order.Value(m.handle); c.member != m || c.endpoint != m.endpoint || !slices.Contains(m.endpoint.places, p) {
-			fail("member %q is not at handle %d", m.addrs, m.handle)
+		if !slices.Contains(m.endpoint.places, p) {
+			fail("member %q has no place at handle %d", m.addrs, m.handle)
 		}
 	}
 	for _, v := range r.readySets {
@@ -54,50 +61,59 @@ func (r *EndpointSet) check() error {
 }
 
 // standing returns by what c is to stand in its order.
-func (c choice) standing() (weight float64, load int64) {
-	return c.member.effectiveWeight(), c.endpoint.load.sum()
+func (c choice) standing() order.Standing {
+	return order.Standing{Weight: c.member.effectiveWeight(), Load: c.endpoint.load.sum(), Suspended: c.member.full}
 }
 
-// check asserts that m is in the order exactly while it may be chosen, has a minimal
-// share exactly while it is empty then and ramps, and is looked at again in time.
+// check asserts that m is in the order exactly while it is eligible, suspended there
+// exactly while it is full, and is looked at again in time.
 func (m *Member) check() error {
 	n := m.endpoint
 	v := m.eligible()
 	full := v != nil && n.load.inFlight >= m.limit
 	may := v != nil && !full
-	minShare := may && m.ramping() && n.load.inFlight == 0
-	again := !full || n.roomBelow >= m.limit
-	again = again && (!may || n.fullAt <= m.limit)
-	if may && m.ramping() {
-		again = again && (n.load.inFlight > 0 || n.fullAt <= 1) && (n.load.inFlight == 0 || n.roomBelow >= 1)
-	}
-	if m.eligibleIn != v || m.full != full || (m.handle != order.None) != may ||
-		(m.minShare.index != none) != minShare || !again || v == nil && m.ramping() {
-		return fmt.Errorf("member %q with weight %d, ramping: %t, %d of %d in flight: eligible: %t, full: %t, at %d, at %d in the heap, again at %d and below %d",
+	again := (!full || n.roomBelow >= m.limit) && (!may || n.fullAt <= m.limit)
+	if m.eligibleIn != v || m.full != full || (m.handle != order.None) != may || (m.suspended != order.None) != full ||
+		!again || v == nil && m.ramping() {
+		return fmt.Errorf("member %q with weight %d, ramping: %t, %d of %d in flight: eligible: %t, full: %t, at %d, suspended at %d, again at %d and below %d",
 			m.addrs, m.weight, m.ramping(), n.load.inFlight, m.limit,
-			m.eligibleIn == v, m.full, m.handle, m.minShare.index, n.fullAt, n.roomBelow)
+			m.eligibleIn == v, m.full, m.handle, m.suspended, n.fullAt, n.roomBelow)
 	}
 	return nil
 }
 
 func (v *ReadySet) check() error {
-	eligible, full := 0, 0
+	full := 0
 	for m := range v.set.members {
-		if m.eligibleIn == v {
-			eligible++
-			if m.full {
-				full++
-			}
+		if m.eligibleIn == v && m.full {
+			full++
 		}
 	}
-	if eligible != v.eligible || full != v.full {
-		return fmt.Errorf("ready set with %d eligible and %d full has %d and %d", v.eligible, v.full, eligible, full)
+	if full != v.full {
+		return fmt.Errorf("ready set with %d full has %d", v.full, full)
 	}
-	for i, m := range v.minShare.members {
-		s := m.minShare
-		if m.eligibleIn != v || s.index != int32(i) || i > 0 && v.minShare.members[(i-1)/2].minShare.due > s.due {
-			return fmt.Errorf("member %q is at the wrong index %d of the heap", m.addrs, i)
+	return nil
+}
+
+// checkRamps asserts that the endpoint set knows which of its members start slowly, and
+// when their factors are to rise.
+func (r *EndpointSet) checkRamps() error {
+	ramping := 0
+	for m := range r.members {
+		if m.ramping() {
+			ramping++
 		}
+		if m.ramping() != (m.slowStart.ramp != noRamp) {
+			return fmt.Errorf("member %q ramps: %t, at %d", m.addrs, m.ramping(), m.slowStart.ramp)
+		}
+	}
+	for i, p := range r.ramps {
+		if s := p.member.slowStart; s.ramp != i || s.nextStep != p.nextStep {
+			return fmt.Errorf("member %q has its next step at %v, its ramp %d at %v", p.member.addrs, s.nextStep, i, p.nextStep)
+		}
+	}
+	if ramping != len(r.ramps) {
+		return fmt.Errorf("endpoint set %q: %d members ramp, %d are known to", r.name, ramping, len(r.ramps))
 	}
 	return nil
 }
@@ -106,6 +122,9 @@ func (v *ReadySet) check() error {
 // that none is queued while there is room for it.
 func (r *EndpointSet) checkQueue() error {
 	q := &r.queue
+	if r.closed && len(q.waiters) > 0 {
+		return fmt.Errorf("endpoint set %q is closed, and %d RPCs wait", r.name, len(q.waiters))
+	}
 	last, queued := uint64(0), 0
 	for e := q.queued.Front(); e != nil; e = e.Next() {
 		w := e.Value.(*waiter)

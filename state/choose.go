@@ -1,22 +1,18 @@
 package state
 
-import (
-	"slices"
+import "github.com/leastconn/grpc-leastconn/state/internal/order"
 
-	"github.com/leastconn/grpc-leastconn/state/internal/order"
-)
-
-// Acquire chooses a member with the lowest (in_flight + penalty + 1) / weight
-// and counts one more RPC in flight on its endpoint, in one step. It returns the
+// Acquire chooses the member that is next and counts one more RPC in flight on its
+// endpoint, in one step. It returns the
 // member's value, and false when the ready set has no member to choose, or when RPCs
 // wait for room or may wait for members that connect: then it is for [EndpointSet.AcquireOrQueue] to decide.
 func (v *ReadySet) Acquire() (Lease, any, bool) {
 	v.ledger.mu.Lock()
-	if len(v.set.queue.waiters) > 0 || v.set.startup != nil {
+	if len(v.set.queue.waiters) > 0 || v.set.startup != nil || v.set.closed {
 		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}
-	lease, c := v.choose(nil)
+	lease, c := v.choose(false)
 	v.ledger.mu.Unlock()
 	return lease, c.value, c.member != nil
 }
@@ -31,19 +27,15 @@ type choice struct {
 
 func (m *Member) choice() choice { return choice{m.endpoint, m.value, m} }
 
-// choose chooses among the members whose places are not excluded. It returns no
-// member when there is none. Those that are excluded must be set aside.
-func (v *ReadySet) choose(excluded []order.Handle) (Lease, choice) {
-	first := v.order.First()
-	if first == order.None {
+// choose chooses among the members in the order. It returns no member when there is
+// none. forced says that the choice is not the ready set's own: others may be better
+// and are excluded, or it is for an RPC that had to wait for what became free.
+func (v *ReadySet) choose(forced bool) (Lease, choice) {
+	next := v.order.Next(forced)
+	if next == order.None {
 		return Lease{}, choice{}
 	}
-	c := v.order.Value(first)
-	if len(v.minShare.members) > 0 {
-		if due := v.nextDue(); due != nil && !slices.Contains(excluded, due.handle) {
-			c = due.choice()
-		}
-	}
+	c := v.order.Value(next)
 	v.picks++
 	return v.ledger.newLease(c.endpoint, v.set), c
 }
@@ -59,19 +51,20 @@ func (v *ReadySet) chooseExcluding(tried []*endpoint) (lease Lease, c choice) {
 			excluded = append(excluded, m.handle)
 		}
 	}
-	v.order.Excluding(excluded, func() { lease, c = v.choose(excluded) })
+	v.order.Excluding(excluded, func() { lease, c = v.choose(len(excluded) > 0) })
 	return lease, c
 }
 
 // chooseIn chooses among the members whose endpoints were not tried, in the first
 // ready set that has one with room. Without tries, later ready sets are for the room
-// that the first one lacks: where it has nobody at a cap, it alone counts.
-func chooseIn(sets []*ReadySet, tried []*endpoint) (_ Lease, _ *Member, full bool) {
+// that the first one lacks: where it has nobody at a cap, it alone counts. For forced
+// see choose.
+func chooseIn(sets []*ReadySet, tried []*endpoint, forced bool) (_ Lease, _ *Member, full bool) {
 	for _, v := range sets {
 		var lease Lease
 		var c choice
 		if len(tried) == 0 {
-			lease, c = v.choose(nil)
+			lease, c = v.choose(forced)
 		} else {
 			lease, c = v.chooseExcluding(tried)
 		}

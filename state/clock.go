@@ -47,7 +47,7 @@ func (l *Ledger) tick() {
 	l.expirePenalties()
 	l.advanceSlowStarts()
 	l.expireReserved()
-	if c.used || len(l.penalized) > 0 || len(l.ramping) > 0 || len(l.starting) > 0 {
+	if c.used || len(l.penalized) > 0 || l.ramps > 0 || len(l.starting) > 0 {
 		c.used = false
 		c.timer.Reset(Tick)
 		return

@@ -35,7 +35,7 @@ func (v *ReadySet) SetConnecting(m *Member, weight uint32, until time.Time) {
 	l := v.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if m.endpoint == nil || m.set != v.set {
+	if m.endpoint == nil || m.set != v.set || v.set.closed {
 		return
 	}
 	if m.readySet != nil {

@@ -6,12 +6,14 @@ package state
 type EndpointSet struct {
 	ledger    *Ledger
 	name      string
-	members   map[*Member]struct{} // nil once it is closed
+	members   map[*Member]struct{} // nil once they have left
 	readySets []*ReadySet
 	listed    bool // it has had a list
 	guards    Guards
+	ramps     []ramp // of the members that start slowly
 	queue     queue
 	startup   *startup // nil while no member connects that RPCs wait for
+	closed    bool     // or about to be: nothing is chosen, nothing joins
 	counters  *counters
 }
 
@@ -43,23 +45,26 @@ func (r *EndpointSet) Ledger() *Ledger { return r.ledger }
 // An entry that has another explicit id is never taken. No two endpoints of an
 // endpoint set get the same entry. Counts never merge.
 func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
+	join, at := canonicalList(join)
+	joined := make([]*Member, len(join))
+	for i := range joined {
+		joined[i] = r.newMember() // which takes less time here than under the mutex
+	}
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
-	joined := make([]*Member, len(join))
-	if r.members == nil {
-		for i := range joined {
-			joined[i] = r.newMember() // gone already
-		}
-		return joined
+	if r.closed {
+		return joined // gone already
+	}
+	if len(r.members) == 0 {
+		r.members = make(map[*Member]struct{}, len(join))
 	}
 	for _, m := range leave {
 		m.leaving = m.endpoint != nil && m.set == r
 	}
-	join, at := canonicalList(join)
 	known := r.match(join)
 	for i, e := range join {
-		joined[at[i]] = r.join(known[i], e)
+		joined[at[i]] = r.join(known[i], e, joined[at[i]])
 	}
 	for _, m := range leave {
 		if m.leaving {
@@ -70,8 +75,9 @@ func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
 	return joined
 }
 
-// join gives the endpoint its member on n, or on a new entry when n is nil.
-func (r *EndpointSet) join(n *endpoint, e Identity) *Member {
+// join gives the endpoint its member on n, or on a new entry when n is nil. It is
+// fresh, if it has none.
+func (r *EndpointSet) join(n *endpoint, e Identity, fresh *Member) *Member {
 	var m *Member
 	known := n != nil
 	if known {
@@ -80,15 +86,14 @@ func (r *EndpointSet) join(n *endpoint, e Identity) *Member {
 		n = r.ledger.newEndpoint()
 	}
 	if m == nil {
-		m = r.newMember()
+		m = fresh
 		r.members[m] = struct{}{}
 		if r.listed {
 			m.slowStart.pending, m.slowStart.start = !known || n.slowStartPending(), n.rampStart
 		}
 	}
 	m.leaving = false
-	m.id, m.addrs = e.ID, e.Addrs
-	n.attach(m)
+	n.attach(m, e)
 	return m
 }
 
@@ -105,6 +110,9 @@ func (r *EndpointSet) removeMember(m *Member) {
 
 // Close takes the endpoint set's members and ready sets away; live leases still land.
 // Closing twice changes nothing. A closed endpoint set stays empty.
+//
+// Picks of other endpoint sets need not wait for all of it: the members leave step by
+// step. Nothing is chosen through the endpoint set from the first step on.
 func (r *EndpointSet) Close() {
 	for _, stop := range r.closeAll() {
 		stop()
@@ -117,9 +125,15 @@ func (r *EndpointSet) closeAll() []func() bool {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
 	stops := append(r.cancelAll(), r.startup.stops()...) // first: nothing is granted anew
+	steps := r.ledger.inSteps()
 	for m := range r.members {
 		r.removeMember(m)
+		steps.did(unitChange)
 	}
 	for _, v := range r.readySets {
 		r.counters.Picks += v.picks

@@ -20,16 +20,22 @@ type Ledger struct {
 	byID      map[string]*endpoint
 	byAddr    map[string][]*endpoint // an address that endpoint sets list differently has several
 	sets      map[*EndpointSet]struct{}
+	updates   uint64        // of lists, ever
 	made      uint64        // endpoints, ever
 	leases    int64         // live ones
 	free      []*leaseEntry // of released leases, for the next ones
 
 	clock     clock
-	penalized map[*endpoint]struct{} // endpoints with a penalty
-	ramping   map[*Member]struct{}   // members that start slowly
-	starting  map[*EndpointSet]struct{}
-	arrivals  uint64 // RPCs that had to wait, ever
-	waiting   int    // RPCs that wait
+	penalized map[*endpoint]struct{}    // endpoints with a penalty
+	ramping   map[*EndpointSet]struct{} // endpoint sets with members that start slowly
+	ramps     int                       // those members
+	starting  map[*EndpointSet]struct{} // endpoint sets with a start-up
+	arrivals  uint64                    // RPCs that had to wait, ever
+	waiting   int                       // RPCs that wait
+
+	totals   totals
+	stepSize int    // see steps
+	atPause  func() // for tests
 }
 
 func newLedger(key string) *Ledger {
@@ -42,7 +48,8 @@ func newLedger(key string) *Ledger {
 		sets:      map[*EndpointSet]struct{}{},
 		clock:     clock{epoch: time.Now()},
 		penalized: map[*endpoint]struct{}{},
-		ramping:   map[*Member]struct{}{},
+		ramping:   map[*EndpointSet]struct{}{},
+		stepSize:  stepSize,
 		starting:  map[*EndpointSet]struct{}{},
 	}
 }

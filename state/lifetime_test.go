@@ -201,7 +201,7 @@ func holdGuarded(t *testing.T, key string, ctxs []context.Context) Lease {
 	}
 	require.NoError(t, v.ledger.Check())
 	require.Len(t, v.ledger.penalized, 1)
-	require.Len(t, v.ledger.ramping, 2)
+	require.Equal(t, 2, v.ledger.ramps)
 	require.Equal(t, 3, v.set.queue.queued.Len())
 	v.set.Close()
 	return leases[11]

@@ -35,8 +35,9 @@ func (n *endpoint) setLoad(to load) {
 	}
 }
 
-// isWorst reports whether n has the highest score of all, alone, in every ready set
-// that may choose it. An endpoint that no ready set may choose is not.
+// isWorst reports whether, in every ready set that may choose n, n's load over weight
+// is not below what any other would have with one more. An endpoint that no ready set
+// may choose is not.
 func (n *endpoint) isWorst() bool {
 	for _, p := range n.places {
 		if !p.order.IsWorst(p.handle) {
@@ -46,24 +47,55 @@ func (n *endpoint) isWorst() bool {
 	return len(n.places) > 0
 }
 
-// addPlace puts m into its ready set's order: a newcomer at a random place among its
-// equals, another behind them.
-func (m *Member) addPlace(newcomer bool) {
-	o := &m.readySet.order
+// enterOrder puts m into the order of the ready set that it is eligible in: a newcomer
+// at a random place among its equals, another behind them.
+func (m *Member) enterOrder(newcomer bool) {
+	o := &m.eligibleIn.order
 	m.placedAs = m.effectiveWeight()
 	if newcomer {
 		m.handle = o.Insert(m.placedAs, m.endpoint.load.sum(), m.choice())
 	} else {
 		m.handle = o.Append(m.placedAs, m.endpoint.load.sum(), m.choice())
 	}
-	m.endpoint.places = append(m.endpoint.places, place{o, m.handle})
+	m.addPlace()
 }
 
-// removePlace takes m out of the order of v, in which it is.
-func (m *Member) removePlace(v *ReadySet) {
-	p := place{&v.order, m.handle}
-	p.order.Remove(p.handle)
-	m.handle = order.None
+// leaveOrder takes m out of the order of v, in which it is, suspended or not.
+func (m *Member) leaveOrder(v *ReadySet) {
+	h := m.anyHandle()
+	if m.handle != order.None {
+		m.removePlace()
+	}
+	v.order.Remove(h)
+	m.handle, m.suspended = order.None, order.None
+}
+
+// anyHandle returns m's handle in an order, suspended or not, or None.
+func (m *Member) anyHandle() order.Handle { return max(m.handle, m.suspended) }
+
+// suspend lets m, in an order, not be chosen until it is resumed.
+func (m *Member) suspend() {
+	if m.suspended == order.None {
+		m.removePlace()
+		m.eligibleIn.order.Suspend(m.handle)
+		m.handle, m.suspended = order.None, m.handle
+	}
+}
+
+func (m *Member) resume() {
+	if m.suspended != order.None {
+		m.eligibleIn.order.Resume(m.suspended, m.endpoint.load.sum())
+		m.handle, m.suspended = m.suspended, order.None
+		m.addPlace()
+	}
+}
+
+func (m *Member) addPlace() {
+	m.endpoint.places = append(m.endpoint.places, place{&m.eligibleIn.order, m.handle})
+}
+
+func (m *Member) removePlace() {
+	p := place{&m.eligibleIn.order, m.handle}
 	places := m.endpoint.places
 	i, last := 0, len(places)-1
 	for places[i] != p {

@@ -27,7 +27,7 @@ type Member struct {
 	eligibleIn *ReadySet    // the ready set that it has a weight above 0 in
 	placedAs   float64      // the weight that it has in the ready set's order
 	handle     order.Handle // there; None while it may not be chosen
-	minShare   memberMinShare
+	suspended  order.Handle // there, while it is full; else None
 	slowStart  memberSlowStart
 	connecting *memberConnecting // nil once it is neither waited for nor reserved
 
@@ -39,8 +39,8 @@ type Member struct {
 
 func (r *EndpointSet) newMember() *Member {
 	return &Member{
-		set: r, limit: noLimit, handle: order.None,
-		slowStart: memberSlowStart{start: never, factor: 1}, minShare: memberMinShare{index: none},
+		set: r, limit: noLimit, handle: order.None, suspended: order.None,
+		slowStart: memberSlowStart{start: never, factor: 1, ramp: noRamp},
 	}
 }
 
@@ -75,7 +75,9 @@ func (m *Member) LeftBusy() bool {
 // keep, and what room there is for them now.
 func (m *Member) changed() {
 	m.updateSlowStart(m.set.ledger.clock.read())
-	m.endpoint.updateEligibility()
+	m.updateEligibility()
+	m.endpoint.watch(m)
+	m.endpoint.summary.known = false
 	if m.connecting != nil {
 		m.updateConnecting()
 	}
@@ -84,24 +86,24 @@ func (m *Member) changed() {
 }
 
 // updateEligibility brings n's members in line with its RPCs in flight. It notes at
-// which number that must be done again: where a member would be full, or have room,
-// and where n, while a member starts slowly, is empty or is not any more.
+// which number that must be done again: where a member would be full, or have room.
 func (n *endpoint) updateEligibility() {
 	n.fullAt, n.roomBelow = noLimit, 0
 	for _, m := range n.members {
 		m.updateEligibility()
-		switch {
-		case m.eligibleIn == nil:
-		case m.full:
-			n.roomBelow = max(n.roomBelow, m.limit)
-		default:
-			n.fullAt = min(n.fullAt, m.limit)
-			if m.ramping() && n.load.inFlight == 0 {
-				n.fullAt = min(n.fullAt, 1)
-			} else if m.ramping() {
-				n.roomBelow = max(n.roomBelow, 1)
-			}
-		}
+		n.watch(m)
+	}
+}
+
+// watch sees to it that m is looked at again when n's RPCs in flight have changed that
+// much. What was noted for m before stays, and does no harm.
+func (n *endpoint) watch(m *Member) {
+	switch {
+	case m.eligibleIn == nil:
+	case m.full:
+		n.roomBelow = max(n.roomBelow, m.limit)
+	default:
+		n.fullAt = min(n.fullAt, m.limit)
 	}
 }
 
@@ -113,34 +115,36 @@ func (m *Member) eligible() *ReadySet {
 	return m.readySet
 }
 
-// updateEligibility keeps m in its ready set's order exactly while it may be chosen.
+// updateEligibility keeps m in its ready set's order exactly while it is eligible, and
+// suspended there while it is full.
 func (m *Member) updateEligibility() {
 	v := m.eligible()
-	if was := m.eligibleIn; was != nil && (was != v || m.newcomer) {
+	if was := m.eligibleIn; was != nil && was != v {
 		m.setFull(false)
-		if m.handle != order.None {
-			m.removePlace(was)
-		}
-		m.updateMinShare()
-		was.setEligible(was.eligible - 1)
+		m.leaveOrder(was)
 		m.eligibleIn = nil
 	}
-	if v != nil && m.eligibleIn == nil {
-		v.setEligible(v.eligible + 1)
-		m.eligibleIn = v
-	}
-	m.setFull(v != nil && m.endpoint.load.inFlight >= m.limit)
-	switch may := v != nil && !m.full; {
-	case may && m.handle == order.None:
-		m.addPlace(m.newcomer)
-	case !may && m.handle != order.None:
-		m.removePlace(v)
-	case may && m.placedAs != m.effectiveWeight():
-		m.placedAs = m.effectiveWeight()
-		v.order.SetWeight(m.handle, m.placedAs)
-	}
+	renewed := m.newcomer
 	m.newcomer = false
-	m.updateMinShare()
+	if v == nil {
+		return
+	}
+	if m.eligibleIn == nil {
+		m.eligibleIn = v
+		m.enterOrder(renewed)
+	} else if w := m.effectiveWeight(); renewed {
+		v.order.Renew(m.anyHandle(), w)
+		m.placedAs = w
+	} else if w != m.placedAs {
+		v.order.SetWeight(m.anyHandle(), w)
+		m.placedAs = w
+	}
+	m.setFull(m.endpoint.load.inFlight >= m.limit)
+	if m.full {
+		m.suspend()
+	} else {
+		m.resume()
+	}
 }
 
 func (m *Member) setFull(full bool) {

@@ -15,9 +15,8 @@ type penalty struct {
 // addPenalty leaves the unit of an attempt that failed, and is not counted on n any
 // more, as a penalty until a point of time. It reports whether it did.
 //
-// It leaves none when, without it, n's score is the worst already, alone, in every
-// ready set that may choose n: a penalty puts an endpoint behind the busiest one,
-// never further.
+// It leaves none when n, without it, comes last already in every ready set that may
+// choose n: a penalty puts an endpoint behind the busiest one, never further.
 func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	if l.clock.read() >= until || n.isWorst() {
 		return false
@@ -36,8 +35,9 @@ func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	return true
 }
 
-// expirePenalties ends the penalties whose time is over.
+// expirePenalties ends the penalties whose time is over, step by step.
 func (l *Ledger) expirePenalties() {
+	steps := l.inSteps()
 	for n := range l.penalized {
 		over, left := 0, n.load.penalty
 		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
@@ -45,6 +45,7 @@ func (l *Ledger) expirePenalties() {
 			over++
 		}
 		if over == 0 {
+			steps.did(unitLook)
 			continue
 		}
 		n.penalties = slices.Delete(n.penalties, 0, over)
@@ -52,5 +53,6 @@ func (l *Ledger) expirePenalties() {
 			delete(l.penalized, n)
 		}
 		n.setLoad(load{n.load.inFlight, left})
+		steps.did(unitChange * (1 + len(n.places)))
 	}
 }

@@ -63,7 +63,7 @@ func (r *EndpointSet) grantOne() bool {
 	if first == nil {
 		return false
 	}
-	lease, m, _ := chooseIn(r.queue.queueSets, nil)
+	lease, m, _ := chooseIn(r.queue.queueSets, nil, true)
 	if m == nil {
 		return false
 	}

@@ -13,11 +13,9 @@ type ReadySet struct {
 	ledger   *Ledger
 	priority uint32
 
-	order    order.Order[choice]
-	picks    uint64 // ever
-	minShare minShareHeap
-	eligible int // members of a weight above 0
-	full     int // of those, the ones at their caps
+	order order.Order[choice] // of the members of a weight above 0
+	picks uint64              // ever
+	full  int                 // members at their caps
 
 	connecting connecting
 }
@@ -28,7 +26,7 @@ func (r *EndpointSet) NewReadySet(priority uint32) *ReadySet {
 	v := &ReadySet{set: r, ledger: r.ledger, priority: priority}
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
-	if r.members != nil {
+	if !r.closed {
 		r.readySets = append(r.readySets, v)
 	}
 	return v
@@ -44,14 +42,14 @@ func (v *ReadySet) EndpointSet() *EndpointSet { return v.set }
 func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	v.ledger.mu.Lock()
 	defer v.ledger.mu.Unlock()
-	if m.endpoint == nil || m.set != v.set {
+	if m.endpoint == nil || m.set != v.set || v.set.closed {
 		return
 	}
 	m.value = value
+	if m.eligibleIn == v {
+		v.order.SetValue(m.anyHandle(), m.choice())
+	}
 	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
-		if m.handle != order.None {
-			v.order.SetValue(m.handle, m.choice())
-		}
 		return
 	}
 	m.readySet, m.weight, m.newcomer = v, weight, true
@@ -76,14 +74,16 @@ func (m *Member) leaveReadySet() {
 	m.changed()
 }
 
-// Close takes the ready set's members out of it and the ready set off its endpoint
-// set.
+// Close takes the ready set's members out of it, step by step, and the ready set off
+// its endpoint set.
 func (v *ReadySet) Close() {
 	v.ledger.mu.Lock()
 	defer v.ledger.mu.Unlock()
+	steps := v.ledger.inSteps()
 	for m := range v.set.members {
 		if m.readySet == v {
 			m.leaveReadySet()
+			steps.did(unitChange)
 		} else if c := m.connecting; c != nil && c.readySet == v {
 			m.stopConnecting()
 		}

@@ -45,12 +45,12 @@ func eventful(t *testing.T) state.Snapshot {
 	first := list("pod-1", "[2001:db8::1]:50051", "10.0.0.1:50051")
 	v.Set(first, 4, nil)
 	time.Sleep(time.Minute)
+	failed := acquire()
 	second := list("", "10.0.0.4:50051")
 	v.Set(second, 8, nil)
 	first.SetMaxInFlight(1)
 	second.SetMaxInFlight(1)
 
-	failed := acquire()
 	var tried state.Tried
 	tried.Add(failed)
 	require.True(t, failed.Fail())

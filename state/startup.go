@@ -95,26 +95,20 @@ func (v *ReadySet) mayWait(deadline time.Time) bool {
 // tried; when all are at their caps, or tried, one that is beyond all but not a cap's.
 // An RPC waits for nobody where none is ready.
 func (v *ReadySet) lowestScore(tried []*endpoint) float64 {
-	first := v.order.First()
-	if first == order.None {
-		if v.full > 0 && v.order.Len() == 0 {
-			return math.MaxFloat64
-		}
-		return 0
-	}
-	untried := v.order.Len()
+	all := v.order.Len()
+	untried := all
 	for _, n := range tried {
 		if m := n.memberOf(v.set); m != nil && m.eligibleIn == v && m.handle != order.None {
 			untried--
 		}
 	}
 	switch {
+	case all == 0 && v.full == 0 || 0 < untried && untried < all:
+		return 0 // none is ready, or one is left to try
 	case untried == 0:
 		return math.MaxFloat64
-	case untried < v.order.Len():
-		return 0 // a ready one is left to try
 	}
-	return float64(v.order.Value(first).endpoint.load.sum()+1) / v.order.ClassWeight(first)
+	return v.order.LeastAfter()
 }
 
 // reserve lets the RPC wait for m.

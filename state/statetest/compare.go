@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/leastconn/grpc-leastconn/state"
@@ -14,9 +15,15 @@ func (m *model) Compare(s state.Snapshot) error {
 	errs := []error{m.err}
 	m.unsure = false
 	sum, waiting := 0, 0
+	scores := map[*member]state.MemberSnapshot{}
 	for _, n := range s.Endpoints {
-		errs = append(errs, m.compareEndpoint(n))
+		errs = append(errs, m.compareEndpoint(n, scores))
 		sum += int(n.InFlight)
+	}
+	for _, r := range m.sets {
+		for _, v := range r.readySets {
+			errs = append(errs, v.compareScores(scores))
+		}
 	}
 	for _, rs := range s.EndpointSets {
 		errs = append(errs, m.compareSet(rs))
@@ -37,7 +44,7 @@ type known struct {
 	inFlight, penalty, members, picks int
 }
 
-func (m *model) compareEndpoint(s state.EndpointSnapshot) error {
+func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]state.MemberSnapshot) error {
 	n := m.endpoints[s.Addresses[0]]
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
@@ -51,6 +58,7 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot) error {
 			if fmt.Sprint(mb.set.id) != ms.EndpointSet {
 				continue
 			}
+			scores[mb] = ms
 			if err := mb.compare(ms); err != nil {
 				return fmt.Errorf("%s in endpoint set %s: %w", n.addr, ms.EndpointSet, err)
 			}
@@ -80,33 +88,63 @@ func (n *endpoint) state() state.EndpointState {
 func (mb *member) compare(s state.MemberSnapshot) error {
 	want := state.MemberSnapshot{
 		EndpointSet: s.EndpointSet, Ready: mb.readySet != none, MaxInFlight: int64(mb.limit), Full: mb.full(),
-		Score: s.Score, SlowStartFactor: s.SlowStartFactor,
+		EffectiveWeight: s.EffectiveWeight, Score: s.Score, Next: s.Next, SlowStartFactor: s.SlowStartFactor,
 	}
 	if want.Ready {
 		want.Priority, want.Weight, want.Draining = uint32(mb.readySet), mb.weight, mb.weight == 0
 	}
-	if s != want || s.SlowStartFactor != mb.factor || mb.selectable != (s.Score > 0) {
+	if s != want || s.SlowStartFactor != mb.factor || mb.selectable != (s.Score > 0) || mb.placed != (s.EffectiveWeight > 0) {
 		return fmt.Errorf("it is %+v, want %+v with factor %v, selectable: %t", s, want, mb.factor, mb.selectable)
 	}
-	if !mb.selectable || s.Score == mb.score() || mb.either && mb.adopt(s.Score) {
-		return nil
+	if mb.placed && s.EffectiveWeight != mb.class && !(mb.either && mb.adopt(s.EffectiveWeight)) {
+		return fmt.Errorf("its effective weight is %v, want %v", s.EffectiveWeight, mb.class)
 	}
-	return fmt.Errorf("its score is %v, want %v", s.Score, mb.score())
+	return nil
 }
 
-// adopt takes up which of the weights that are near mb's was there first: it
-// gives the score that mb has.
-func (mb *member) adopt(score float64) bool {
-	for _, o := range mb.set.selectable(mb.readySet) {
-		for _, w := range []float64{o.classWeight, o.before, o.effective()} {
-			mb.classWeight = w
-			if mb.score() == score && math.Abs(mb.effective()-w) <= w/(1<<16) {
-				mb.either = false
-				return true
+// adopt takes up which of the weights that are near mb's was there first.
+func (mb *member) adopt(class float64) bool {
+	if math.Abs(mb.effective()-class) > class/(1<<16) {
+		return false
+	}
+	v := mb.set.readySets[mb.readySet]
+	was := mb.class
+	mb.class, mb.either = class, false
+	if v.size(was) == 0 {
+		delete(v.waits, was)
+	}
+	v.waits[class] = wait{}
+	return true
+}
+
+// compareScores compares how far away the turns are, and takes up what chance has
+// decided of them. The next pick must be one that is allowed.
+func (v *readySet) compareScores(score map[*member]state.MemberSnapshot) error {
+	for _, mb := range v.in((*member).free) {
+		s := score[mb]
+		phase := s.Score*mb.class - float64(mb.endpoint.load())
+		w := v.waits[mb.class]
+		if want := v.phase(mb.class); w.known && math.Abs(phase-want) > little*want {
+			return fmt.Errorf("the score of %s is %v: the phase is %v, want %v", mb.endpoint.addr, s.Score, phase, want)
+		}
+		if phase > 2*least && len(v.waits) > 1 {
+			v.waits[mb.class] = wait{phase * v.step(mb.class), true}
+		}
+	}
+	best := v.best(false)
+	next := 0
+	for _, mb := range v.in(func(*member) bool { return true }) {
+		if score[mb].Next {
+			next++
+			if !slices.Contains(best, mb) {
+				return fmt.Errorf("%s is next, want one of %q", mb.endpoint.addr, sorted(best))
 			}
 		}
 	}
-	return false
+	if want := len(best) > 0 && (v.drawn || len(v.waits) == 1); want != (next == 1) || next > 1 {
+		return fmt.Errorf("%d are next of %q, drawn: %t", next, sorted(best), v.drawn)
+	}
+	return nil
 }
 
 func (m *model) compareSet(s state.EndpointSetSnapshot) error {
@@ -125,4 +163,24 @@ func (m *model) compareSet(s state.EndpointSetSnapshot) error {
 		return nil
 	}
 	return fmt.Errorf("endpoint set %s is not known", s.Name)
+}
+
+// compareTotals returns how a ledger's totals differ from its snapshot. No address is
+// the first one of two endpoints.
+func compareTotals(s state.Snapshot, t *state.Totals) error {
+	want := state.Totals{InFlight: s.InFlight, Waiting: s.Waiting, Imbalance: s.Imbalance, Endpoints: map[state.EndpointState]int64{}}
+	for _, n := range s.Endpoints {
+		want.OldestSeconds = max(want.OldestSeconds, n.OldestSeconds)
+		want.Endpoints[n.State]++
+		want.ByAddress = append(want.ByAddress, state.AddressLoad{Address: n.Address(), InFlight: n.InFlight})
+	}
+	got := *t
+	if d := math.Abs(got.Imbalance - want.Imbalance); d > 1e-9*want.Imbalance {
+		return fmt.Errorf("the imbalance is %v in the totals, %v in the snapshot", got.Imbalance, want.Imbalance)
+	}
+	got.Imbalance = want.Imbalance // sums of floats depend on their order
+	if !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("the totals are %+v, want %+v", got, want)
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package statetest
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -14,18 +13,17 @@ type member struct {
 	weight   uint32
 	limit    uint32 // 0: none
 
-	selectable  bool    // it may be chosen
-	classWeight float64 // its weight in the order: a near one may have been there before
-	either      bool    // which of near ones was there before is chance
-	before      float64 // what classWeight was then
+	placed     bool    // it is in the ready set's order
+	selectable bool    // there it may be chosen: it is not full
+	aside      bool    // but for now
+	class      float64 // its weight there: a near one may have been there before
+	either     bool    // which of near ones was there before is chance
+	before     float64 // what class was then
 
 	slowStartPending bool // it begins when the member is ready
 	since            time.Duration
 	nextStep         time.Duration
 	factor           float64
-
-	minShare bool // it is selectable, empty and starts slowly
-	last     int  // the ready set's picks when that began
 }
 
 // Set makes an address ready in a ready set.
@@ -35,7 +33,8 @@ func (m *model) Set(id, readySet int, addr string, weight uint32) {
 		return
 	}
 	moves := mb.readySet != readySet
-	if mb.readySet != none {
+	stays := !moves && mb.eligible() && weight > 0
+	if mb.readySet != none && !stays {
 		mb.unset()
 	}
 	mb.readySet, mb.weight = readySet, weight
@@ -44,6 +43,9 @@ func (m *model) Set(id, readySet int, addr string, weight uint32) {
 		mb.since, mb.endpoint.since = m.now, m.now
 	}
 	mb.advance(m.now)
+	if stays {
+		mb.reweigh()
+	}
 	mb.updateEligibility()
 	if moves || weight == 0 {
 		m.revoke(mb)
@@ -81,34 +83,23 @@ func (mb *member) full() bool {
 	return mb.eligible() && mb.limit > 0 && mb.endpoint.inFlight >= int(mb.limit)
 }
 
-// updateEligibility makes mb selectable while it may be chosen.
+// updateEligibility has mb in the order while it is eligible, and selectable while it is
+// not full.
 func (mb *member) updateEligibility() {
-	if may := mb.eligible() && !mb.full(); may != mb.selectable {
-		mb.selectable = may
-		mb.classify(mb.effective())
+	switch may := mb.eligible(); {
+	case may && !mb.placed:
+		mb.enter()
+	case !may && mb.placed:
+		mb.leave()
 	}
-	waits := mb.selectable && mb.factor < 1 && mb.endpoint.inFlight == 0
-	if waits && !mb.minShare {
-		mb.last = mb.set.readySets[mb.readySet].picks
+	if mb.placed {
+		mb.setSelectable(!mb.full())
 	}
-	mb.minShare = waits
 }
+
+func (mb *member) free() bool { return mb.selectable && !mb.aside }
 
 func (mb *member) effective() float64 { return float64(mb.weight) * mb.factor }
-
-// classify gives mb a weight in the order: its own, or one near it that is there.
-func (mb *member) classify(weight float64) {
-	mb.classWeight, mb.either = weight, false
-	best := math.Inf(1)
-	for _, o := range mb.set.selectable(mb.readySet) {
-		d := math.Abs(weight - o.classWeight)
-		if o != mb && d <= o.classWeight/(1<<16) && (d < best || d == best && o.classWeight < mb.classWeight) {
-			mb.classWeight, best = o.classWeight, d
-		}
-	}
-}
-
-func (mb *member) score() float64 { return float64(mb.endpoint.load()+1) / mb.classWeight }
 
 // selectable returns the members of a ready set that may be chosen, by address.
 func (r *endpointSet) selectable(readySet int) []*member {

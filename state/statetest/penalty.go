@@ -22,8 +22,8 @@ func (m *model) Fail(id int, penalty time.Duration, addr string, start time.Dura
 	m.retire(n)
 }
 
-// isWorst reports whether n has the highest score, alone, wherever it may be
-// chosen.
+// isWorst reports whether n's load over weight is not below what another would have with
+// one more, wherever n may be chosen.
 func (n *endpoint) isWorst() bool {
 	seats := 0
 	for _, mb := range n.members {
@@ -32,7 +32,7 @@ func (n *endpoint) isWorst() bool {
 		}
 		seats++
 		for _, o := range mb.set.selectable(mb.readySet) {
-			if o != mb && o.score() >= mb.score() {
+			if o != mb && float64(o.endpoint.load()+1)/o.class > float64(n.load())/mb.class {
 				return false
 			}
 		}

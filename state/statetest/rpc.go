@@ -91,10 +91,10 @@ func (s *script) ask(r *scriptRPC, order []int, tried *state.Tried, addrs []stri
 		return nil
 	case want.retry:
 		model.retries++
-		s.model.Choose(r.id, want.readySet, addr, addrs...)
+		s.model.Choose(r.id, want.readySet, addr, false, addrs...)
 		return nil
 	}
-	s.model.Choose(r.id, want.readySet, addr)
+	s.model.Choose(r.id, want.readySet, addr, false)
 	if len(addrs) > 0 { // it has started over, and tried is empty
 		return s.ask(&scriptRPC{id: r.id}, order, tried, nil)
 	}

@@ -30,18 +30,22 @@ func (m *model) Tick() {
 // advanceAll advances slow starts, in an order that is chance.
 func (m *model) advanceAll(ms []*member) {
 	for _, mb := range ms {
-		mb.before = mb.classWeight
+		mb.before = mb.class
 	}
 	var moved []*member
 	for _, mb := range ms {
 		if mb.advance(m.now) {
 			moved = append(moved, mb)
+			mb.reweigh()
 		}
 		mb.updateEligibility()
 	}
 	for _, mb := range moved {
 		mb.either = slices.ContainsFunc(moved, mb.mixes)
-		m.unsure = m.unsure || mb.either
+		if slices.ContainsFunc(moved, func(o *member) bool { return o != mb && o.set == mb.set && o.readySet == mb.readySet }) {
+			mb.set.readySets[mb.readySet].forget()
+			m.unsure = true
+		}
 	}
 }
 
@@ -66,11 +70,14 @@ func (mb *member) advance(now time.Duration) bool {
 	if mb.factor < 1 {
 		mb.nextStep = min(now+max(state.Tick, s.Window/256), mb.since+s.Window)
 	}
-	if !mb.selectable || mb.factor == was {
-		return false
+	return mb.placed && mb.factor != was
+}
+
+// forget takes all waits as chance's.
+func (v *readySet) forget() {
+	for class := range v.waits {
+		v.waits[class] = wait{}
 	}
-	mb.classify(mb.effective())
-	return true
 }
 
 // slowStartFactor is Envoy's formula.

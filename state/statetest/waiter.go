@@ -35,15 +35,14 @@ func (m *model) expect(r *endpointSet, t *waiter, waits bool, readySets []int, t
 	}
 	if len(tried) > 0 {
 		for _, v := range readySets {
-			if best := r.best(v, tried); len(best) > 0 {
+			if best := r.bestBut(v, tried); len(best) > 0 {
 				return acquisition{outcome: state.Chosen, readySet: v, among: best, retry: true}
 			}
-			m.Choose(r.id, v, "", tried...)
 		}
 	}
-	best, v, full := r.bestIn(readySets)
+	best, v, full := r.bestIn(readySets, false)
 	if full {
-		best, v, _ = r.bestIn(r.queueSets)
+		best, v, _ = r.bestIn(r.queueSets, false)
 	}
 	switch {
 	case len(best) > 0:
@@ -102,7 +101,7 @@ func (m *model) grantOne(r *endpointSet) bool {
 	if len(r.waiting) == 0 {
 		return false
 	}
-	best, v, _ := r.bestIn(r.queueSets)
+	best, v, _ := r.bestIn(r.queueSets, true)
 	if len(best) == 0 {
 		return false
 	}
@@ -120,7 +119,7 @@ func (m *model) grantOne(r *endpointSet) bool {
 		m.used(t)
 	}
 	t.on, t.start = m.endpoints[addr], m.now
-	m.Choose(r.id, v, addr)
+	m.Choose(r.id, v, addr, true)
 	return true
 }
 
