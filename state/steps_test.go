@@ -12,7 +12,7 @@ import (
 )
 
 // crowd is channels that list the same endpoints, on a ledger whose steps are as short
-// as can be. At each pause others do something, and Check runs.
+// as can be. At each pause others do something, and Check runs; less often after many.
 type crowd struct {
 	*testing.T
 	*Ledger
@@ -64,6 +64,9 @@ func (c *crowd) acquire(i int) {
 func (c *crowd) pause() {
 	if c.pauses++; c.pauses == 1 && c.first != nil {
 		c.first()
+	}
+	if c.pauses > 300 && c.pauses%32 > 0 {
+		return
 	}
 	require.NoError(c, c.Check())
 	other := 1 + c.random.IntN(len(c.sets)-1)
@@ -147,6 +150,7 @@ func TestLongWorkLetsOthersBetween(t *testing.T) {
 				for i := range 60 {
 					c.acquire(i % 5)
 				}
+				require.NoError(t, c.Check()) // what the clock does comes after it, for the race detector
 				tc.do(c)
 				require.GreaterOrEqual(t, c.pauses, tc.pauses)
 				require.NoError(t, c.Check())

@@ -31,28 +31,11 @@ type classTree struct {
 	spare []int32 // nodes not in use
 	root  int32
 	at    []treePlace // by class
+	left  int32       // the leaf that a class has left last; it may be gone
 }
 
 // treePlace is where a class stands; the leaf is none when it does not.
 type treePlace struct{ leaf, index int32 }
-
-// treeNode has an array for each part of its entries: what is searched lies close
-// together. An entry is a class of a leaf, or a node below an inner one. There the
-// level is one that no class of the child is below, and no class of the child before
-// is above; nobody looks at the first one's. The entries of an inner node are in
-// ascending order of it.
-type treeNode struct {
-	level      [fanout]uint64
-	turn       [fanout]uint64
-	after      [fanout]uint64
-	child      [fanout]int32
-	size       int32
-	parent     int32 // none at the root
-	index      int32 // in the parent
-	inner      bool
-	low, high  uint64 // a leaf's range, both ends included
-	prev, next int32  // the neighbouring leaves
-}
 
 // reset empties the tree.
 func (t *classTree) reset() {
@@ -60,7 +43,7 @@ func (t *classTree) reset() {
 		t.at[i].leaf = none
 	}
 	t.nodes = append(t.nodes[:0], treeNode{parent: none, high: never, prev: none, next: none})
-	t.spare, t.root = t.spare[:0], 0
+	t.spare, t.root, t.left = t.spare[:0], 0, 0
 }
 
 func (t *classTree) has(c int32) bool { return int(c) < len(t.at) && t.at[c].leaf != none }
@@ -133,6 +116,7 @@ func (t *classTree) set(c int32, k classKey) {
 	for int(c) >= len(t.at) {
 		t.at = append(t.at, treePlace{leaf: none})
 	}
+	at := t.root
 	if p := t.at[c]; p.leaf != none {
 		n := &t.nodes[p.leaf]
 		if n.low <= k.level && k.level <= n.high {
@@ -142,8 +126,13 @@ func (t *classTree) set(c int32, k classKey) {
 			return
 		}
 		t.remove(c)
+		at, t.left = t.left, p.leaf
 	}
-	at := t.leafFor(k.level)
+	// Where many have one level, which several leaves may hold, the one that the last
+	// has left has room.
+	if n := &t.nodes[at]; n.inner || n.size == 0 || n.size == fanout || k.level < n.low || k.level > n.high {
+		at = t.leafFor(k.level)
+	}
 	if t.nodes[at].size == fanout {
 		other := t.split(at)
 		if k.level > t.nodes[other].low {
@@ -210,163 +199,4 @@ func (t *classTree) changed(n *treeNode, old, k classKey) {
 		old.after, old.turn, k.after, k.turn = wasAfter, wasTurn, after, turn
 		n = up
 	}
-}
-
-// least returns the least of some numbers, never without one.
-func least(of []uint64) uint64 {
-	m := uint64(never)
-	for _, v := range of {
-		m = min(m, v)
-	}
-	return m
-}
-
-func (n *treeNode) key(i int32) classKey { return classKey{n.level[i], n.after[i], n.turn[i]} }
-
-func (n *treeNode) put(i, child int32, k classKey) {
-	n.level[i], n.after[i], n.turn[i], n.child[i] = k.level, k.after, k.turn, child
-}
-
-// least returns what an entry above says of n.
-func (n *treeNode) least(level uint64) classKey {
-	return classKey{level, least(n.after[:n.size]), least(n.turn[:n.size])}
-}
-
-// split gives the upper half of the full node at to a new one, which it returns.
-func (t *classTree) split(at int32) int32 {
-	if t.nodes[at].parent == none {
-		root := t.newNode()
-		t.nodes[root] = treeNode{inner: true, parent: none}
-		t.open(root, 0, at, classKey{})
-		t.root = root
-	}
-	if up := t.nodes[at].parent; t.nodes[up].size == fanout {
-		t.split(up)
-	}
-	other := t.newNode()
-	n, o := &t.nodes[at], &t.nodes[other]
-	*o = treeNode{inner: n.inner, prev: none, next: none}
-	if !n.inner {
-		n.sort()
-	}
-	for i := int32(fanout / 2); i < fanout; i++ {
-		o.put(o.size, n.child[i], n.key(i))
-		o.size++
-	}
-	n.size -= o.size
-	if !n.inner {
-		t.reindex(at, 0)
-	}
-	t.reindex(other, 0)
-	low := o.level[0]
-	if !n.inner {
-		o.low, o.high, n.high = low, n.high, low
-		o.prev, o.next, n.next = at, n.next, other
-		if o.next != none {
-			t.nodes[o.next].prev = other
-		}
-	}
-	up := &t.nodes[n.parent]
-	up.put(n.index, at, n.least(up.level[n.index]))
-	t.open(n.parent, n.index+1, other, o.least(low))
-	return other
-}
-
-// sort puts the entries of a leaf in ascending order of level.
-func (n *treeNode) sort() {
-	for i := int32(1); i < n.size; i++ {
-		c, k := n.child[i], n.key(i)
-		j := i
-		for ; j > 0 && n.level[j-1] > k.level; j-- {
-			n.put(j, n.child[j-1], n.key(j-1))
-		}
-		n.put(j, c, k)
-	}
-}
-
-// open puts a child into the inner node at, as its i-th.
-func (t *classTree) open(at, i, child int32, k classKey) {
-	n := &t.nodes[at]
-	for j := n.size; j > i; j-- {
-		n.put(j, n.child[j-1], n.key(j-1))
-	}
-	n.put(i, child, k)
-	n.size++
-	t.reindex(at, i)
-}
-
-// reindex tells the entries of node at, from the i-th on, where they are.
-func (t *classTree) reindex(at, i int32) {
-	for n := &t.nodes[at]; i < n.size; i++ {
-		if c := n.child[i]; n.inner {
-			t.nodes[c].parent, t.nodes[c].index = at, i
-		} else {
-			t.at[c] = treePlace{at, i}
-		}
-	}
-}
-
-// thin merges node at with its sibling when it is nearly empty and there is room. A
-// node that has no sibling may be empty.
-func (t *classTree) thin(at int32) {
-	for t.nodes[at].parent != none {
-		n := &t.nodes[at]
-		up := &t.nodes[n.parent]
-		if n.size >= fanout/4 || up.size == 1 {
-			return
-		}
-		i := n.index
-		if i+1 == up.size {
-			i-- // the last one goes into the one before
-		}
-		if l, r := &t.nodes[up.child[i]], &t.nodes[up.child[i+1]]; n.size > 0 && l.size+r.size > fanout*3/4 {
-			return
-		}
-		at = n.parent
-		t.merge(at, i)
-		if at == t.root && up.size == 1 {
-			t.spare = append(t.spare, at)
-			t.root = up.child[0]
-			t.nodes[t.root].parent = none
-			return
-		}
-	}
-}
-
-// merge moves the entries of a child of node at to the child before, the i-th.
-func (t *classTree) merge(at, i int32) {
-	up := &t.nodes[at]
-	left, right := up.child[i], up.child[i+1]
-	l, r := &t.nodes[left], &t.nodes[right]
-	size := l.size
-	for j := range r.size {
-		l.put(l.size, r.child[j], r.key(j))
-		l.size++
-	}
-	if l.inner {
-		l.level[size] = up.level[i+1]
-	} else {
-		l.high, l.next = r.high, r.next
-		if l.next != none {
-			t.nodes[l.next].prev = left
-		}
-	}
-	t.reindex(left, size)
-	up.put(i, left, l.least(up.level[i]))
-	up.size--
-	for j := i + 1; j < up.size; j++ {
-		up.put(j, up.child[j+1], up.key(j+1))
-	}
-	t.reindex(at, i+1)
-	t.spare = append(t.spare, right)
-}
-
-func (t *classTree) newNode() int32 {
-	if last := len(t.spare) - 1; last >= 0 {
-		at := t.spare[last]
-		t.spare = t.spare[:last]
-		return at
-	}
-	t.nodes = append(t.nodes, treeNode{})
-	return int32(len(t.nodes) - 1)
 }
