@@ -35,9 +35,9 @@ func (l *Ledger) Check() error {
 		}
 	}
 	for r := range l.sets {
-		errs = append(errs, r.check(), r.checkQueue(), r.checkStartup())
+		errs = append(errs, r.check(), r.checkQueue(), r.checkFree(), r.checkStartup())
 	}
-	return errors.Join(append(errs, l.checkFree(), l.checkClock())...)
+	return errors.Join(append(errs, l.checkClock())...)
 }
 
 // check asserts that n is needed, found and told as its members list it.
@@ -135,15 +135,16 @@ func (n *endpoint) checkLeases() error {
 	return nil
 }
 
-// checkFree asserts that free lease entries reach nothing.
-func (l *Ledger) checkFree() error {
-	for i, s := range l.free {
-		if s.endpoint != nil || s.prev != nil || s.next != nil {
-			return fmt.Errorf("free lease entry %d holds an endpoint or a lease", i)
+// checkFree asserts that free lease entries reach nothing but what is the endpoint
+// set's.
+func (r *EndpointSet) checkFree() error {
+	for i, s := range r.counters.free {
+		if s.endpoint != nil || s.prev != nil || s.next != nil || s.counters != r.counters {
+			return fmt.Errorf("endpoint set %q: free lease entry %d holds an endpoint or a lease, or is another's", r.name, i)
 		}
 	}
-	if len(l.free) > maxFree {
-		return fmt.Errorf("%d free lease entries", len(l.free))
+	if n := len(r.counters.free); n > maxFree {
+		return fmt.Errorf("endpoint set %q: %d free lease entries", r.name, n)
 	}
 	return nil
 }

@@ -1,5 +1,7 @@
 package state
 
+import "slices"
+
 // EndpointSet is one balancer's list of endpoints. It finds each one's entry in the
 // ledger, so that the load of an endpoint is known again wherever it is listed. It
 // must be closed.
@@ -15,6 +17,7 @@ type EndpointSet struct {
 	startup   *startup // nil while no member connects that RPCs wait for
 	closed    bool     // or about to be: nothing is chosen, nothing joins
 	counters  *counters
+	warnings  []string
 }
 
 // NewEndpointSet adds an endpoint set to the ledger. The name is shown in snapshots.
@@ -28,6 +31,15 @@ func (l *Ledger) NewEndpointSet(name string) *EndpointSet {
 
 // Ledger returns the ledger that the endpoint set is on.
 func (r *EndpointSet) Ledger() *Ledger { return r.ledger }
+
+// SetWarnings sets what snapshots show of the endpoint set: what of its configuration
+// has no effect.
+func (r *EndpointSet) SetWarnings(texts []string) {
+	texts = slices.Clone(texts)
+	r.ledger.mu.Lock()
+	defer r.ledger.mu.Unlock()
+	r.warnings = texts
+}
 
 // Update changes the list. leave are the members whose endpoints are not listed
 // any more, or not as they were; join are the endpoints that are new or changed.
@@ -100,7 +112,7 @@ func (r *EndpointSet) join(n *endpoint, e Identity, fresh *Member) *Member {
 // removeMember ends m's membership.
 func (r *EndpointSet) removeMember(m *Member) {
 	m.stopConnecting()
-	m.leaving, m.leftBusy = false, m.endpoint.load.inFlight > 0
+	m.leaving = false
 	if m.readySet != nil {
 		m.leaveReadySet()
 	}
@@ -139,6 +151,7 @@ func (r *EndpointSet) closeAll() []func() bool {
 		r.counters.Picks += v.picks
 	}
 	r.members, r.readySets = nil, nil
+	r.counters.free, r.counters.closed = nil, true
 	delete(r.ledger.sets, r)
 	return stops
 }

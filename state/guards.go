@@ -52,6 +52,8 @@ type Counters struct {
 type counters struct {
 	Counters               // the picks of ready sets that are open are their own
 	penalty  time.Duration // the guards' FailurePenalty
+	free     []*leaseEntry // of released leases, for the next ones
+	closed   bool          // there are none: nothing is kept
 }
 
 // Counters returns the endpoint set's counters. They are kept when it is closed.

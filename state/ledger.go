@@ -20,10 +20,9 @@ type Ledger struct {
 	byID      map[string]*endpoint
 	byAddr    map[string][]*endpoint // an address that endpoint sets list differently has several
 	sets      map[*EndpointSet]struct{}
-	updates   uint64        // of lists, ever
-	made      uint64        // endpoints, ever
-	leases    int64         // live ones
-	free      []*leaseEntry // of released leases, for the next ones
+	updates   uint64 // of lists, ever
+	made      uint64 // endpoints, ever
+	leases    int64  // live ones
 
 	clock     clock
 	penalized map[*endpoint]struct{}    // endpoints with a penalty

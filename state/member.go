@@ -31,10 +31,9 @@ type Member struct {
 	slowStart  memberSlowStart
 	connecting *memberConnecting // nil once it is neither waited for nor reserved
 
-	id       string
-	addrs    []string // sorted, each once
-	leaving  bool     // while an update is applied
-	leftBusy bool     // RPCs were in flight on its endpoint when it left
+	id      string
+	addrs   []string // sorted, each once
+	leaving bool     // while an update is applied
 }
 
 func (r *EndpointSet) newMember() *Member {
@@ -58,15 +57,6 @@ func (m *Member) SetMaxInFlight(limit uint32) {
 	if m.endpoint != nil {
 		m.changed()
 	}
-}
-
-// LeftBusy reports whether RPCs were in flight on the member's endpoint when it left
-// its endpoint set: among them are all that have been picked through it.
-func (m *Member) LeftBusy() bool {
-	mu := m.set.ledger.mu
-	mu.Lock()
-	defer mu.Unlock()
-	return m.leftBusy
 }
 
 // changed brings everything in line with m's ready set, weight, cap and guards. Who

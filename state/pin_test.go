@@ -141,10 +141,10 @@ func TestFreeEntriesAreBounded(t *testing.T) {
 		}
 	}
 	burst(10)
-	require.Len(t, v.ledger.free, 10)
+	require.Len(t, v.set.counters.free, 10)
 	burst(10)
-	require.Len(t, v.ledger.free, 10)
+	require.Len(t, v.set.counters.free, 10)
 	burst(3 * maxFree)
-	require.Len(t, v.ledger.free, maxFree)
+	require.Len(t, v.set.counters.free, maxFree)
 	require.NoError(t, v.ledger.Check())
 }

@@ -53,6 +53,7 @@ type EndpointSetSnapshot struct {
 	Waiting  int64  `json:"waiting"`  // RPCs that wait for room
 	Reserved int64  `json:"reserved"` // RPCs that wait for an endpoint to connect
 	Counters
+	Warnings []string `json:"warnings,omitempty"` // what of its configuration has no effect
 }
 
 // Snapshot returns the ledger as it is now. The slices are the caller's.
@@ -182,7 +183,8 @@ func (m *Member) snapshot() MemberSnapshot {
 
 func (r *EndpointSet) snapshot() EndpointSetSnapshot {
 	return EndpointSetSnapshot{
-		Name: r.name, Waiting: int64(r.queue.queued.Len()), Reserved: r.startup.reserved(), Counters: r.countersLocked(),
+		Name: r.name, Waiting: int64(r.queue.queued.Len()), Reserved: r.startup.reserved(),
+		Counters: r.countersLocked(), Warnings: slices.Clone(r.warnings),
 	}
 }
 

@@ -25,6 +25,7 @@ func eventful(t *testing.T) state.Snapshot {
 		SlowStart:      state.SlowStart{Window: time.Minute, MinWeightPercent: 25, Aggression: 1},
 		MaxQueued:      1,
 	})
+	r.SetWarnings([]string{"onFull has no effect"})
 	v := r.NewReadySet(2)
 	list := func(id string, addrs ...string) *state.Member {
 		return r.Update(nil, []state.Identity{{ID: id, Addrs: addrs}})[0]
