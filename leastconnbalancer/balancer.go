@@ -39,6 +39,7 @@ type leastConn struct {
 	load      load
 	levels    levels
 	outage    outage
+	wakes     wakes
 	inhibited bool // nothing is published while gRPC's call is carried out
 	closed    bool
 }
@@ -145,6 +146,8 @@ func (b *leastConn) Close() {
 		c.detachLocked()
 	}
 	b.levels.closeLocked()
+	b.wakes.stop()
+	b.wakes.picker = nil // which leads to no ledger any more, and need not be kept
 	ld := b.load
 	b.load, b.outage.lastFailed = load{}, nil
 	b.mu.Unlock()

@@ -26,6 +26,7 @@ type child struct {
 	level        *level
 	appliedLimit uint32             // of RPCs in flight; 0: none
 	state        connectivity.State // SHUTDOWN once it has left
+	fresh        bool               // it connects for the first time, or since it was READY, and has not failed
 	picker       balancer.Picker
 	reconnects   reconnects
 	current      *connection // the last that became READY, while it is; the picker's, once the child is READY
@@ -33,7 +34,7 @@ type child struct {
 
 // newChild builds the pick_first policy of an endpoint.
 func (b *leastConn) newChild(m *state.Member) *child {
-	c := &child{ClientConn: b.cc, parent: b, member: m, state: connectivity.Connecting}
+	c := &child{ClientConn: b.cc, parent: b, member: m, state: connectivity.Connecting, fresh: true}
 	c.policy.balancer = b.builder.Build(c, b.opts)
 	return c
 }
@@ -63,6 +64,7 @@ func (c *child) UpdateState(s balancer.State) {
 func (b *leastConn) setStateLocked(c *child, s connectivity.State, picker balancer.Picker) {
 	was := c.state
 	c.level.remove(c)
+	c.updateFresh(s)
 	c.state, c.picker = s, picker
 	if s != connectivity.Shutdown {
 		c.level.add(c)
@@ -74,6 +76,10 @@ func (b *leastConn) setStateLocked(c *child, s connectivity.State, picker balanc
 	case was == connectivity.Ready:
 		c.level.readySet.Remove(c.member)
 	}
+	if !c.fresh {
+		c.level.connectedLocked(c)
+	}
+	b.levels.updateStartupLocked(c.level)
 	if s == connectivity.TransientFailure {
 		c.member.StartSlowly()
 		if c.eligible() {

@@ -148,6 +148,7 @@ func (b *leastConn) applyDiff(d diff) {
 	cs.setListed(d.listed)
 	b.mu.Lock()
 	b.levels.pruneLocked()
+	b.levels.updateStartupsLocked()
 	b.outage.refreshLastErrorLocked(cs.listed)
 	b.mu.Unlock()
 	b.logList(joined, len(left), len(d.changed)+len(d.joins)-joined)
@@ -182,6 +183,10 @@ func (b *leastConn) setEndpoint(c *child, e endpoint) {
 	c.level = b.levels.atLocked(e.facts.priority, b.load.set)
 	b.setLimitLocked(c)
 	c.level.add(c)
+	if old != nil && (old != c.level || !c.eligible()) {
+		old.connectedLocked(c)
+	}
+	c.level.waitLocked(c)
 	c.level.updateFailover()
 	if old != nil {
 		old.updateFailover()

@@ -37,6 +37,16 @@ type Config struct {
 	// wait, to 1 h. When all endpoints of a level have failed, RPCs do not wait.
 	PriorityFailover *Duration `json:"priorityFailover,omitempty"`
 
+	// StartupWait is how long RPCs may wait for endpoints that connect, from when a
+	// priority level begins to connect with none of its endpoints ready: at first,
+	// after idleness, or when all connections are lost at once. While the channel
+	// has RPCs in flight, an RPC waits for an endpoint that connects and has a lower
+	// score than every ready one, so that streams that open at once are spread. Nobody
+	// waits for an endpoint that has failed, or that joins a list in use, or with a
+	// deadline nearer than twice the rest of the time. By default 500 ms; from 0 s,
+	// which turns it off, to 1 min.
+	StartupWait *Duration `json:"startupWait,omitempty"`
+
 	// FailurePenalty is how long after its start an attempt that has failed with
 	// UNAVAILABLE, INTERNAL, UNKNOWN, DATA_LOSS or RESOURCE_EXHAUSTED counts on
 	// its endpoint as if it were in flight still. By default 1 s; from 0 s, which
@@ -65,6 +75,8 @@ type Config struct {
 const (
 	defaultPriorityFailover = 10 * time.Second
 	maxPriorityFailover     = time.Hour
+	defaultStartupWait      = 500 * time.Millisecond
+	maxStartupWait          = time.Minute
 )
 
 // priorityFailover returns the duration in use. A nil Config has the defaults.
@@ -73,6 +85,14 @@ func (c *Config) priorityFailover() time.Duration {
 		return defaultPriorityFailover
 	}
 	return valueOr((*time.Duration)(c.PriorityFailover), defaultPriorityFailover)
+}
+
+// startupWait returns the duration in use. A nil Config has the defaults.
+func (c *Config) startupWait() time.Duration {
+	if c == nil {
+		return defaultStartupWait
+	}
+	return valueOr((*time.Duration)(c.StartupWait), defaultStartupWait)
 }
 
 // ServiceConfig renders the service config that selects the policy with this

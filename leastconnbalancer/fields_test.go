@@ -20,6 +20,7 @@ func ptr[T any](v T) *T { return &v }
 var (
 	lowest = leastconnbalancer.Config{
 		PriorityFailover: leastconnbalancer.NewDuration(0),
+		StartupWait:      leastconnbalancer.NewDuration(0),
 		FailurePenalty:   leastconnbalancer.NewDuration(0),
 		MaxInFlight:      1,
 		OnFull:           leastconnbalancer.OnFullFail,
@@ -31,6 +32,7 @@ var (
 	}
 	highest = leastconnbalancer.Config{
 		PriorityFailover: leastconnbalancer.NewDuration(time.Hour),
+		StartupWait:      leastconnbalancer.NewDuration(time.Minute),
 		FailurePenalty:   leastconnbalancer.NewDuration(time.Minute),
 		MaxInFlight:      1<<31 - 1,
 		OnFull:           leastconnbalancer.OnFullQueue,
@@ -51,6 +53,7 @@ func inBounds(t *testing.T, c leastconnbalancer.Config) {
 	}
 	require.LessOrEqual(t, len(c.ResourceKey), leastconnbalancer.MaxResourceKey)
 	require.True(t, within(c.PriorityFailover, time.Hour), "%v", c.PriorityFailover)
+	require.True(t, within(c.StartupWait, time.Minute), "%v", c.StartupWait)
 	require.True(t, within(c.FailurePenalty, time.Minute), "%v", c.FailurePenalty)
 	require.LessOrEqual(t, c.MaxInFlight, uint32(1<<31-1))
 	require.Contains(t, []leastconnbalancer.OnFull{"", "queue", "fail"}, c.OnFull)
@@ -84,6 +87,8 @@ var wrongFields = []wrongField{
 	{"resourceKey", []string{`5`, `{"a":1}`}, `a string`},
 	{"priorityFailover", []string{`5`, `{"seconds":5}`, `"soon"`, `"5"`, `""`, `"-1s"`, `"3600.000000001s"`, `"99999999999999999h"`},
 		`a duration from "0s" to "3600s", such as "1.5s"`},
+	{"startupWait", []string{`0.5`, `500`, `false`, `[]`, `""`, `"500"`, `"never"`, `"-1ms"`, `"60.000000001s"`, `"1m1s"`},
+		`a duration from "0s" to "60s", such as "1.5s"`},
 	{"failurePenalty", []string{`1`, `true`, `{}`, `""`, `"1"`, `"soon"`, `"-1ns"`, `"60.000000001s"`, `"2m"`},
 		`a duration from "0s" to "60s", such as "1.5s"`},
 	{"maxInFlight", []string{`-1`, `0.5`, `"1"`, `true`, `[]`, `2147483648`, `4294967295`, `4294967296`, `1e100`},
@@ -133,6 +138,7 @@ func TestWrongFieldIsRefused(t *testing.T) {
 // A config that was made by a program is held to the same bounds.
 func TestWrongConfigOfAProgramIsRefused(t *testing.T) {
 	for says, c := range map[string]leastconnbalancer.Config{
+		`field startupWait: value "61s"`:          {StartupWait: leastconnbalancer.NewDuration(61 * time.Second)},
 		`field failurePenalty: value "-1s"`:       {FailurePenalty: leastconnbalancer.NewDuration(-time.Second)},
 		`field maxInFlight: value 2147483648`:     {MaxInFlight: 1 << 31},
 		`field onFull: value "drop"`:              {OnFull: "drop"},
@@ -152,6 +158,8 @@ func TestFieldsAreWrittenAsGiven(t *testing.T) {
 		`{"resourceKey":"k","priorityFailover":"1.242232122s"}`: {ResourceKey: "k", PriorityFailover: leastconnbalancer.NewDuration(1242232122)},
 		`{"priorityFailover":"0.000000001s"}`:                   {PriorityFailover: leastconnbalancer.NewDuration(1)},
 		`{"priorityFailover":"3600s"}`:                          {PriorityFailover: leastconnbalancer.NewDuration(time.Hour)},
+		`{"startupWait":"0s"}`:                                  {StartupWait: leastconnbalancer.NewDuration(0)},
+		`{"startupWait":"0.75s"}`:                               {StartupWait: leastconnbalancer.NewDuration(750 * time.Millisecond)},
 		`{"failurePenalty":"0s"}`:                               {FailurePenalty: leastconnbalancer.NewDuration(0)},
 		`{"failurePenalty":"0.25s"}`:                            {FailurePenalty: leastconnbalancer.NewDuration(250 * time.Millisecond)},
 		`{"maxInFlight":7}`:                                     {MaxInFlight: 7},
@@ -223,8 +231,8 @@ func TestParseConfigAccepts(t *testing.T) {
 		`{"resourceKey":null}`:         {},
 		`{"resourceKey":""}`:           {},
 		`{"resourceKey":"a"}`:          {ResourceKey: "a"},
-		`{"failurePenalty":null,"maxInFlight":null,"onFull":null,"maxQueued":null,"slowStart":null}`: {},
-		`{"slowStart":{"window":"0s","minWeightPercent":null,"aggression":null}}`:                    {SlowStart: &leastconnbalancer.SlowStart{}},
+		`{"startupWait":null,"failurePenalty":null,"maxInFlight":null,"onFull":null,"maxQueued":null,"slowStart":null}`: {},
+		`{"slowStart":{"window":"0s","minWeightPercent":null,"aggression":null}}`:                                       {SlowStart: &leastconnbalancer.SlowStart{}},
 	} {
 		got, err := parse(js)
 		require.NoError(t, err, "%q", js)

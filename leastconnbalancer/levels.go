@@ -22,6 +22,8 @@ type levels struct {
 	ordered  []*level
 	unlinked bool          // a level has no picker yet
 	failover time.Duration // how long RPCs wait for a level
+
+	startupWait time.Duration // how long they wait for endpoints that connect
 }
 
 // level is the endpoints of one priority. Only the eligible ones, which have a
@@ -40,6 +42,8 @@ type level struct {
 	failoverExpired bool
 	connectingSince time.Time   // zero while it is not
 	failoverTimer   *time.Timer // ends the waiting
+
+	startup startup
 }
 
 // state returns that of the eligible, SHUTDOWN without one.
@@ -56,6 +60,7 @@ func (l *level) add(c *child) {
 	if c.eligible() {
 		l.eligible++
 		l.states.RecordTransition(connectivity.Shutdown, c.state)
+		l.startup.add(c)
 	}
 }
 
@@ -64,6 +69,7 @@ func (l *level) remove(c *child) {
 	if c.eligible() {
 		l.eligible--
 		l.states.RecordTransition(c.state, connectivity.Shutdown)
+		l.startup.remove(c)
 	}
 }
 
@@ -115,6 +121,7 @@ func (ls *levels) pruneLocked() {
 			return false
 		}
 		l.stopTimer()
+		l.startup.stopTimer()
 		l.readySet.Close()
 		return true
 	})
@@ -208,6 +215,7 @@ func (ls *levels) childrenLocked() int {
 func (ls *levels) closeLocked() {
 	for _, l := range ls.ordered {
 		l.stopTimer()
+		l.startup.stopTimer()
 		l.picker.Close()
 	}
 	ls.ordered = nil

@@ -25,6 +25,7 @@ func (b *leastConn) applyConfig(key string, cfg *Config) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.levels.setFailoverLocked(cfg.priorityFailover())
+	b.levels.setStartupWaitLocked(cfg.startupWait())
 	guards := cfg.guards()
 	guards.Wake = b.load.waker.signal()
 	changed := b.load.guards != guards
@@ -58,6 +59,8 @@ func (b *leastConn) switchLedgerLocked(key string) {
 			c.setReadyLocked()
 		case connectivity.TransientFailure:
 			m.StartSlowly()
+		default:
+			c.level.waitLocked(c)
 		}
 	}
 	if old != nil {

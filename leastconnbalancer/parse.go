@@ -28,6 +28,9 @@ func parseConfig(js json.RawMessage) (*Config, error) {
 	if err := f.readDuration("priorityFailover", &c.PriorityFailover, maxPriorityFailover); err != nil {
 		return nil, err
 	}
+	if err := f.readDuration("startupWait", &c.StartupWait, maxStartupWait); err != nil {
+		return nil, err
+	}
 	if err := f.readDuration("failurePenalty", &c.FailurePenalty, maxFailurePenalty); err != nil {
 		return nil, err
 	}

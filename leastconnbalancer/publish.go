@@ -7,6 +7,8 @@ import (
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/balancer/base"
 	"google.golang.org/grpc/connectivity"
+
+	"github.com/leastconn/grpc-leastconn/picker"
 )
 
 // inhibitUpdates keeps changes from being published while f makes them, and then
@@ -52,15 +54,19 @@ func (b *leastConn) publishLocked() {
 		return
 	}
 	l, s := b.levels.currentLocked()
-	p := base.NewErrPicker(balancer.ErrNoSubConnAvailable)
+	p, serving := base.NewErrPicker(balancer.ErrNoSubConnAvailable), (*picker.Picker)(nil)
 	switch {
 	case l != nil:
-		p = l.picker
+		if b.putOffWakeLocked(l.picker) {
+			return
+		}
+		p, serving = l.picker, l.picker
 		b.load.serveLocked(l)
 		b.outage.warned = ""
 	case s == connectivity.TransientFailure:
 		p = b.failingPickerLocked()
 	}
+	b.wakes.published(serving)
 	b.cc.UpdateState(balancer.State{ConnectivityState: s, Picker: p})
 }
 

@@ -9,7 +9,7 @@ import (
 
 // known are the fields of a configuration, with those of its objects.
 var known = []string{
-	"resourceKey", "priorityFailover", "failurePenalty", "maxInFlight", "onFull", "maxQueued",
+	"resourceKey", "priorityFailover", "startupWait", "failurePenalty", "maxInFlight", "onFull", "maxQueued",
 	"slowStart", "slowStart.window", "slowStart.minWeightPercent", "slowStart.aggression",
 }
 

@@ -1,6 +1,9 @@
 package state
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Outcome says how a call of [EndpointSet.AcquireOrQueue] ended.
 type Outcome int
@@ -15,10 +18,13 @@ const (
 	Queued
 	// Refused: they are, and as many RPCs wait as may.
 	Refused
+	// Reserved: the RPC waits for a member that connects; see [ReadySet.SetConnecting].
+	Reserved
 )
 
 // AcquireOrQueue is Acquire for an RPC that [ReadySet.Acquire] turned away, and for a
-// later attempt of one. It chooses
+// later attempt of one. While members connect, the RPC may wait for one of them, as
+// [ReadySet.SetConnecting] says. Else it chooses
 //
 //   - of members whose endpoints were not tried, in the first ready set that has one
 //     with room;
@@ -38,9 +44,15 @@ func (r *EndpointSet) AcquireOrQueue(ctx context.Context, tried *Tried, sets ...
 	if ctx != nil {
 		a.rpc = ctx.Done()
 	}
+	if a.rpc != nil {
+		a.deadline, _ = ctx.Deadline()
+	}
 	outcome, stop := a.acquireOrQueue()
 	if a.waiter != nil {
 		a.waiter.watch(ctx)
+	}
+	if a.reservation != nil {
+		a.reservation.watch(ctx, r.ledger.mu)
 	}
 	if stop != nil {
 		stop()
@@ -55,13 +67,15 @@ func (r *EndpointSet) AcquireOrQueue(ctx context.Context, tried *Tried, sets ...
 type acquisition struct {
 	set       *EndpointSet
 	rpc       <-chan struct{}
+	deadline  time.Time // zero without one
 	tried     []*endpoint
 	readySets []*ReadySet
 
 	lease       Lease
 	value       any
 	startedOver bool
-	waiter      *waiter // the RPC has begun to wait
+	waiter      *waiter      // the RPC has begun to wait
+	reservation *reservation // likewise, for a member that connects
 }
 
 // acquireOrQueue takes the ledger's mutex. It also returns what ends the watch over a
@@ -82,20 +96,25 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 		a.lease, a.value = w.lease, w.member.value
 		return Chosen, w.stop
 	}
+	if r.startup != nil {
+		if outcome, stop = a.reserved(); outcome != Empty {
+			return outcome, stop
+		}
+	}
 	chosen, full := a.choose()
 	switch {
 	case chosen:
-		return Chosen, nil
+		return Chosen, stop
 	case !full:
-		return Empty, nil
+		return Empty, stop
 	case a.rpc == nil || r.queue.queued.Len() >= r.guards.MaxQueued:
-		return Refused, nil
+		return Refused, stop
 	}
 	if r.queue.queueSets == nil {
 		r.queue.queueSets = a.readySets
 	}
 	a.waiter = r.newWaiter(a.rpc)
-	return Queued, nil
+	return Queued, stop
 }
 
 // choose chooses for an RPC that does not wait. It reports whether caps are in the

@@ -35,7 +35,7 @@ func (l *Ledger) Check() error {
 		}
 	}
 	for r := range l.sets {
-		errs = append(errs, r.check(), r.checkQueue(), r.checkFree())
+		errs = append(errs, r.check(), r.checkQueue(), r.checkFree(), r.checkStartup())
 	}
 	return errors.Join(append(errs, l.checkClock())...)
 }
@@ -179,8 +179,8 @@ func (l *Ledger) checkClock() error {
 	switch {
 	case ramps != l.ramps:
 		return fmt.Errorf("%d members ramp, %d are known to", ramps, l.ramps)
-	case !l.clock.ticking && len(l.penalized)+l.ramps > 0:
-		return errors.New("the clock rests with penalties or ramps")
+	case !l.clock.ticking && len(l.penalized)+l.ramps+len(l.starting) > 0:
+		return errors.New("the clock rests with penalties, ramps or start-ups")
 	}
 	return nil
 }

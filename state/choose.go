@@ -5,10 +5,10 @@ import "github.com/leastconn/grpc-leastconn/state/internal/order"
 // Acquire chooses the member that is next and counts one more RPC in flight on its
 // endpoint, in one step. It returns the
 // member's value, and false when the ready set has no member to choose, or when RPCs
-// wait for room: then it is for [EndpointSet.AcquireOrQueue] to decide.
+// wait for room or may wait for members that connect: then it is for [EndpointSet.AcquireOrQueue] to decide.
 func (v *ReadySet) Acquire() (Lease, any, bool) {
 	v.ledger.mu.Lock()
-	if len(v.set.queue.waiters) > 0 || v.set.closed {
+	if len(v.set.queue.waiters) > 0 || v.set.startup != nil || v.set.closed {
 		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}

@@ -7,7 +7,7 @@ import "time"
 const Tick = 10 * time.Millisecond
 
 // clock is a ledger's coarse clock: a pick reads it for nothing. It ticks while
-// RPCs are picked, penalties last or weights ramp, and rests otherwise.
+// RPCs are picked, penalties last, weights ramp or members connect, and rests otherwise.
 type clock struct {
 	epoch   time.Time
 	now     time.Duration // since the epoch; behind by up to a tick while it ticks
@@ -46,7 +46,8 @@ func (l *Ledger) tick() {
 	c.read()
 	l.expirePenalties()
 	l.advanceSlowStarts()
-	if c.used || len(l.penalized) > 0 || l.ramps > 0 {
+	l.expireReserved()
+	if c.used || len(l.penalized) > 0 || l.ramps > 0 || len(l.starting) > 0 {
 		c.used = false
 		c.timer.Reset(Tick)
 		return

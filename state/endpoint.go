@@ -18,6 +18,8 @@ type endpoint struct {
 	places    []place  // in the orders of the ready sets that may choose it
 	one       [1]place // room for the only one that most endpoints have
 
+	connecting int // members that RPCs may wait for
+
 	members []*Member      // at most one of each endpoint set
 	sets    []*EndpointSet // of each member: to find one, no other needs to be read
 	number  uint64         // rises with each endpoint of the ledger

@@ -14,7 +14,8 @@ type EndpointSet struct {
 	guards    Guards
 	ramps     []ramp // of the members that start slowly
 	queue     queue
-	closed    bool // or about to be: nothing is chosen, nothing joins
+	startup   *startup // nil while no member connects that RPCs wait for
+	closed    bool     // or about to be: nothing is chosen, nothing joins
 	counters  *counters
 	warnings  []string
 }
@@ -110,6 +111,7 @@ func (r *EndpointSet) join(n *endpoint, e Identity, fresh *Member) *Member {
 
 // removeMember ends m's membership.
 func (r *EndpointSet) removeMember(m *Member) {
+	m.stopConnecting()
 	m.leaving = false
 	if m.readySet != nil {
 		m.leaveReadySet()
@@ -139,7 +141,7 @@ func (r *EndpointSet) closeAll() []func() bool {
 		return nil
 	}
 	r.closed = true
-	stops := r.cancelAll() // first: nothing is granted anew
+	stops := append(r.cancelAll(), r.startup.stops()...) // first: nothing is granted anew
 	steps := r.ledger.inSteps()
 	for m := range r.members {
 		r.removeMember(m)

@@ -29,6 +29,7 @@ type leaseEntry struct {
 
 	counters *counters     // of its endpoint set
 	start    time.Duration // by the ledger's clock
+	startup  *startup      // that has it in flight; nil when it began at another time
 }
 
 // leaseList is an endpoint's live leases. Since the clock never goes back, their
@@ -76,6 +77,10 @@ func (l *Ledger) newLease(n *endpoint, r *EndpointSet) Lease {
 		s = &leaseEntry{mu: l.mu, counters: c}
 	}
 	s.endpoint, s.start = n, l.clock.now
+	if r.startup != nil {
+		s.startup = r.startup
+		s.startup.inFlight++
+	}
 	n.leases.push(s)
 	return Lease{entry: s, gen: s.gen}
 }
@@ -116,6 +121,10 @@ func (s *leaseEntry) end(failed bool) {
 	n.leases.remove(s)
 	s.endpoint = nil
 	s.gen++
+	if s.startup != nil {
+		s.startup.inFlight--
+		s.startup = nil
+	}
 	if c := s.counters; len(c.free) < maxFree && !c.closed {
 		c.free = append(c.free, s)
 	}

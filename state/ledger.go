@@ -28,6 +28,7 @@ type Ledger struct {
 	penalized map[*endpoint]struct{}    // endpoints with a penalty
 	ramping   map[*EndpointSet]struct{} // endpoint sets with members that start slowly
 	ramps     int                       // those members
+	starting  map[*EndpointSet]struct{} // endpoint sets with a start-up
 	arrivals  uint64                    // RPCs that had to wait, ever
 	waiting   int                       // RPCs that wait
 
@@ -48,6 +49,7 @@ func newLedger(key string) *Ledger {
 		penalized: map[*endpoint]struct{}{},
 		ramping:   map[*EndpointSet]struct{}{},
 		stepSize:  stepSize,
+		starting:  map[*EndpointSet]struct{}{},
 	}
 }
 

@@ -27,6 +27,9 @@ func (n *endpoint) setLoad(to load) {
 			p.order.SetLoad(p.handle, sum)
 		}
 	}
+	if n.connecting > 0 {
+		n.rescore()
+	}
 	if to.inFlight >= n.fullAt || to.inFlight < n.roomBelow {
 		n.updateEligibility()
 	}

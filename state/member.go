@@ -29,6 +29,7 @@ type Member struct {
 	handle     order.Handle // there; None while it may not be chosen
 	suspended  order.Handle // there, while it is full; else None
 	slowStart  memberSlowStart
+	connecting *memberConnecting // nil once it is neither waited for nor reserved
 
 	id      string
 	addrs   []string // sorted, each once
@@ -67,6 +68,9 @@ func (m *Member) changed() {
 	m.updateEligibility()
 	m.endpoint.watch(m)
 	m.endpoint.summary.known = false
+	if m.connecting != nil {
+		m.updateConnecting()
+	}
 	m.set.revoke(m)
 	m.set.grant()
 }

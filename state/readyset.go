@@ -16,6 +16,8 @@ type ReadySet struct {
 	order order.Order[choice] // of the members of a weight above 0
 	picks uint64              // ever
 	full  int                 // members at their caps
+
+	connecting connecting
 }
 
 // NewReadySet adds an empty ready set to the endpoint set. The priority level is
@@ -55,13 +57,15 @@ func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	m.changed()
 }
 
-// Remove takes m out of the ready set: it is not ready. Its endpoint keeps the count.
+// Remove takes m out of the ready set: it is not ready, nor waited for. Its endpoint keeps the count.
 // A member that is not in the ready set is passed over.
 func (v *ReadySet) Remove(m *Member) {
 	v.ledger.mu.Lock()
 	defer v.ledger.mu.Unlock()
 	if m.readySet == v {
 		m.leaveReadySet()
+	} else if c := m.connecting; c != nil && c.readySet == v {
+		m.stopConnecting()
 	}
 }
 
@@ -80,6 +84,8 @@ func (v *ReadySet) Close() {
 		if m.readySet == v {
 			m.leaveReadySet()
 			steps.did(unitChange)
+		} else if c := m.connecting; c != nil && c.readySet == v {
+			m.stopConnecting()
 		}
 	}
 	if i := slices.Index(v.set.readySets, v); i >= 0 {

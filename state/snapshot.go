@@ -13,6 +13,7 @@ type Snapshot struct {
 	ResourceKey  string                `json:"resourceKey"`  // "" for a private ledger
 	InFlight     int64                 `json:"inFlight"`     // live leases
 	Waiting      int64                 `json:"waiting"`      // RPCs that wait for room
+	Reserved     int64                 `json:"reserved"`     // of those in flight, RPCs that wait for an endpoint to connect
 	Imbalance    float64               `json:"imbalance"`    // most minus fewest in flight over relative weight
 	Endpoints    []EndpointSnapshot    `json:"endpoints"`    // by first address, then id
 	EndpointSets []EndpointSetSnapshot `json:"endpointSets"` // by name
@@ -24,6 +25,7 @@ type EndpointSnapshot struct {
 	Addresses     []string         `json:"addresses"` // sorted
 	State         EndpointState    `json:"state"`
 	InFlight      int64            `json:"inFlight"`
+	Reserved      int64            `json:"reserved"`      // of those in flight, RPCs that wait for it to connect
 	Picks         uint64           `json:"picks"`         // leases since the ledger knows the endpoint
 	Penalty       int64            `json:"penalty"`       // units that fresh failures have left
 	OldestSeconds float64          `json:"oldestSeconds"` // age of the oldest lease; 0 without one
@@ -47,8 +49,9 @@ type MemberSnapshot struct {
 
 // EndpointSetSnapshot is one balancer's part in a ledger.
 type EndpointSetSnapshot struct {
-	Name    string `json:"name"`
-	Waiting int64  `json:"waiting"` // RPCs that wait for room
+	Name     string `json:"name"`
+	Waiting  int64  `json:"waiting"`  // RPCs that wait for room
+	Reserved int64  `json:"reserved"` // RPCs that wait for an endpoint to connect
 	Counters
 	Warnings []string `json:"warnings,omitempty"` // what of its configuration has no effect
 }
@@ -75,6 +78,7 @@ func (l *Ledger) snapshot(inSteps bool) Snapshot {
 		})
 		n.State = n.state()
 		s.InFlight += n.InFlight
+		s.Reserved += n.Reserved
 		if m, ok := n.Eligible(); ok {
 			loads = append(loads, levelLoad{m.Priority, m.Weight, n.InFlight})
 		}
@@ -114,11 +118,13 @@ func (l *Ledger) collect(inSteps bool) Snapshot {
 	now := l.clock.read()
 	for n := range l.endpoints {
 		first := len(all)
+		e := n.snapshot(now)
 		for _, m := range n.members {
 			all = append(all, m.snapshot())
+			e.Reserved += m.reserved()
 		}
-		s.Endpoints = append(s.Endpoints, n.snapshot(now))
-		s.Endpoints[len(s.Endpoints)-1].Members = all[first:len(all):len(all)]
+		e.Members = all[first:len(all):len(all)]
+		s.Endpoints = append(s.Endpoints, e)
 		did(unitLook * 2 * (1 + len(n.members)))
 	}
 	return s
@@ -176,7 +182,10 @@ func (m *Member) snapshot() MemberSnapshot {
 }
 
 func (r *EndpointSet) snapshot() EndpointSetSnapshot {
-	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.queued.Len()), Counters: r.countersLocked(), Warnings: slices.Clone(r.warnings)}
+	return EndpointSetSnapshot{
+		Name: r.name, Waiting: int64(r.queue.queued.Len()), Reserved: r.startup.reserved(),
+		Counters: r.countersLocked(), Warnings: slices.Clone(r.warnings),
+	}
 }
 
 // Snapshots returns the snapshots of all ledgers in use, by resource key.

@@ -68,6 +68,21 @@ func eventful(t *testing.T) state.Snapshot {
 	other := l.NewEndpointSet("dns:///api.example.com:443") // without caps
 	t.Cleanup(other.Close)
 	other.NewReadySet(2).Set(other.Update(nil, []state.Identity{{ID: "pod-1", Addrs: []string{"10.0.0.1:50051", "[2001:db8::1]:50051"}}})[0], 4, nil)
+	starting := l.NewEndpointSet("dns:///api.example.com:9443")
+	t.Cleanup(starting.Close)
+	w := starting.NewReadySet(3)
+	for i, m := range starting.Update(nil, []state.Identity{{Addrs: []string{"10.0.0.2:50051"}}, {Addrs: []string{"10.0.0.5:50051"}}}) {
+		if i == 0 {
+			w.Set(m, 1, nil)
+		} else {
+			w.SetConnecting(m, 1, time.Now().Add(time.Minute))
+		}
+	}
+	for _, want := range []state.Outcome{state.Chosen, state.Reserved} {
+		lease, _, outcome := starting.AcquireOrQueue(waiting, nil, w)
+		require.Equal(t, want, outcome)
+		t.Cleanup(func() { lease.Release() })
+	}
 	time.Sleep(31 * time.Second) // between two rises of the second one's weight
 	require.NoError(t, l.Check())
 	s := l.Snapshot()

@@ -25,7 +25,7 @@ type worker struct {
 
 func (w *worker) run(steps int) {
 	for range steps {
-		switch rand.IntN(16) {
+		switch rand.IntN(17) {
 		case 0, 1, 2, 3:
 			if lease, _, ok := w.sets[rand.IntN(len(w.sets))].Acquire(); ok {
 				w.live = append(w.live, lease)
@@ -53,6 +53,11 @@ func (w *worker) run(steps int) {
 		case 14:
 			for _, m := range w.listed {
 				m.SetMaxInFlight(rand.Uint32N(4))
+				break
+			}
+		case 15:
+			for _, m := range w.listed {
+				w.readySet.SetConnecting(m, rand.Uint32N(4), time.Now().Add(5*time.Millisecond))
 				break
 			}
 		default:

@@ -14,7 +14,7 @@ func TestPoliciesWithoutGuardsAreOff(t *testing.T) {
 	t.Parallel()
 	judged := scenario.Policies()[:1]
 	judged[0].Judged = true
-	rows, err := selectRows(table(), "^(failing server|full server|cold newcomer)$")
+	rows, err := selectRows(table(), "^(failing server|full server|cold newcomer|opens before connected)$")
 	require.NoError(t, err)
 	r := play(t.Context(), judged, rows)
 	assert.Equal(t, exitDeviates, r.status())
@@ -25,6 +25,7 @@ func TestPoliciesWithoutGuardsAreOff(t *testing.T) {
 	assert.Greater(t, r.cells[0][0].got.(failures).percent, 20.0)
 	assert.Equal(t, counts{byServer: map[string]int{"a": 2, "b": 6}, hanging: 4}, r.cells[1][0].got)
 	assert.Zero(t, r.cells[2][0].got.(counts).hanging)
+	assert.Equal(t, counts{byServer: map[string]int{"near": 12}}, r.cells[3][0].got)
 }
 
 // Without its guards, least_conn is off where they are asked for.

@@ -119,7 +119,7 @@ func usage() string {
 	var b strings.Builder
 	b.WriteString(intro)
 	for _, r := range table() {
-		fmt.Fprintf(&b, "  %-22s%s\n", r.name, r.change)
+		fmt.Fprintf(&b, "  %-24s%s\n", r.name, r.change)
 	}
 	b.WriteString(outro)
 	return b.String()

@@ -150,7 +150,7 @@ func TestTable(t *testing.T) {
 		names[r.name] = true
 		assert.NotEmpty(t, r.change, r.name)
 		assert.Contains(t, usage(), r.change)
-		assert.Less(t, utf8.RuneCountInString(r.name), 22, r.name)
+		assert.Less(t, utf8.RuneCountInString(r.name), 24, r.name)
 	}
 }
 

@@ -37,5 +37,5 @@ func table() []row {
 	for _, s := range slices.Concat(joins(), leaves(), faults(), channels()) {
 		rows = append(rows, sessionRow(s))
 	}
-	return append(rows, failingRow(), fullRow(), newcomerRow())
+	return append(rows, failingRow(), fullRow(), newcomerRow(), startupRow())
 }

@@ -16,6 +16,8 @@
 // load that changes by one costs O(1).
 package order
 
+import "math"
+
 // Handle names a value of an Order, from the call that put it in to its Remove.
 type Handle int32
 
@@ -95,6 +97,26 @@ func (o *Order[V]) First() Handle {
 		return None
 	}
 	return o.head(c)
+}
+
+// fewClasses is how many classes LeastAfter looks at one by one.
+const fewClasses = 64
+
+// LeastAfter returns the least load over weight that a value would have with one more,
+// beyond all when there is none. Among more than a few classes it may be less, where one
+// has several values.
+func (o *Order[V]) LeastAfter() float64 {
+	least := math.Inf(1)
+	if len(o.classes) > fewClasses && len(o.byWeight) > 1 && o.placed > 0 {
+		o.refresh()
+		return math.Float64frombits(o.tree.leastAfter())
+	}
+	for _, c := range o.byWeight {
+		if cl := &o.classes[c]; cl.size > 0 {
+			least = min(least, float64(o.buckets[cl.lowest].load+1)/cl.weight)
+		}
+	}
+	return least
 }
 
 // refresh tells the tree the turn that it does not know yet.
