@@ -191,16 +191,19 @@ func TestBurstsAreEven(t *testing.T) {
 // carry RPCs.
 func TestGoAwayUnderCalls(t *testing.T) {
 	t.Parallel()
+	rounds := map[string]int{"at times": 20, "at once": 4} // connections that do not live come after pauses
 	for name, age := range map[string]time.Duration{"at times": time.Hour, "at once": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			e := parallelEnv(t)
 			aged := leastconntest.Options{ServerOptions: []grpc.ServerOption{grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: age})}}
 			ns := e.nodesWith(aged, "a", "b")
 			p := &recordingPolicy{}
-			c := e.dialRecorded(p, leastconntest.ChannelConfig{Endpoints: leastconntest.Endpoints(ns...)})
+			c := e.dialRecorded(p, leastconntest.ChannelConfig{
+				Endpoints: leastconntest.Endpoints(ns...), DialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.WaitForReady(true))},
+			})
 			stop := c.watch(valid)
 			callers := c.callers(8)
-			for i := range 20 {
+			for i := range rounds[name] {
 				before := ns[i%2].Conns()
 				if name == "at times" {
 					ns[i%2].GoAway()
