@@ -205,8 +205,9 @@ func TestPenaltyGoesWithItsNode(t *testing.T) {
 	require.Contains(t, c.calls(3), fined.Name())
 }
 
-// A penalty takes no room: a cap is for RPCs.
-func TestPenaltyTakesNoRoom(t *testing.T) {
+// Penalties take room at a cap while a node is busy, and none when they are all that
+// fills the nodes.
+func TestPenaltyTakesRoom(t *testing.T) {
 	l := newLab(t)
 	ns := l.nodes("a", "b")
 	c := l.dialWith(guarded(leastconnbalancer.Config{
@@ -216,8 +217,10 @@ func TestPenaltyTakesNoRoom(t *testing.T) {
 		require.Error(t, failures["unary"](c, ns, codes.Unavailable))
 	}
 	require.Equal(t, 6, c.penalty(ns...))
-	_, by := c.hold(2)
-	require.Equal(t, map[string]int{"a": 1, "b": 1}, by)
+	held, _ := c.hold(1)
+	c.refused()
+	require.NoError(t, held[0].End())
+	c.hold(1)
 	c.refused()
 }
 

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // Check returns what is wrong in the ledger, nil when all invariants hold. It
@@ -66,7 +64,7 @@ func (n *endpoint) check() error {
 		if m.endpoint != n {
 			fail("it has a member of another endpoint")
 		}
-		if m.handle != order.None {
+		if m.order != nil {
 			placed++
 		}
 		if _, ok := m.set.members[m]; !ok {

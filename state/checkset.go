@@ -24,7 +24,7 @@ func (r *EndpointSet) check() error {
 			fail("member %q is still leaving or new", m.addrs)
 		}
 		errs = append(errs, m.check())
-		if m.handle == order.None {
+		if m.order == nil || m.handle == order.None {
 			continue
 		}
 		placed++
@@ -32,14 +32,14 @@ func (r *EndpointSet) check() error {
 			fail("member %q is in the order of no ready set", m.addrs)
 			continue
 		}
-		p := place{&m.readySet.order, m.handle}
+		p := place{m.order, m.handle}
 		if c := p.order.Value(m.handle); c.member != m || c.endpoint != m.endpoint || !slices.Contains(m.endpoint.places, p) {
 			fail("member %q is not at handle %d", m.addrs, m.handle)
 		}
 	}
 	for _, v := range r.readySets {
-		placed -= v.order.Len()
-		errs = append(errs, v.order.Check(choice.standing), v.check())
+		placed -= v.order.Len() + v.overfull.Len()
+		errs = append(errs, v.order.Check(choice.standing), v.overfull.Check(choice.standing), v.check())
 	}
 	if placed != 0 {
 		fail("%d members more than the orders have", placed)
@@ -58,40 +58,54 @@ func (c choice) standing() (weight float64, load int64) {
 	return c.member.effectiveWeight(), c.endpoint.load.sum()
 }
 
-// check asserts that m is in the order exactly while it may be chosen, has a minimal
-// share exactly while it is empty then and ramps, and is looked at again in time.
+// check asserts that m is in the order that it belongs in, has a minimal share exactly
+// while it is empty, has room and ramps, and is looked at again in time.
 func (m *Member) check() error {
-	n := m.endpoint
-	v := m.eligible()
-	full := v != nil && n.load.inFlight >= m.limit
-	may := v != nil && !full
-	minShare := may && m.ramping() && n.load.inFlight == 0
-	again := !full || n.roomBelow >= m.limit
-	again = again && (!may || n.fullAt <= m.limit)
-	if may && m.ramping() {
-		again = again && (n.load.inFlight > 0 || n.fullAt <= 1) && (n.load.inFlight == 0 || n.roomBelow >= 1)
-	}
-	if m.eligibleIn != v || m.full != full || (m.handle != order.None) != may ||
-		(m.minShare.index != none) != minShare || !again || v == nil && m.ramping() {
-		return fmt.Errorf("member %q with weight %d, ramping: %t, %d of %d in flight: eligible: %t, full: %t, at %d, at %d in the heap, again at %d and below %d",
-			m.addrs, m.weight, m.ramping(), n.load.inFlight, m.limit,
-			m.eligibleIn == v, m.full, m.handle, m.minShare.index, n.fullAt, n.roomBelow)
+	n, v := m.endpoint, m.eligible()
+	full := v != nil && n.load.sum() >= m.limit
+	busy := v != nil && n.load.inFlight >= m.limit
+	minShare := v != nil && !full && m.ramping() && n.load.inFlight == 0
+	if m.eligibleIn != v || m.full != full || m.busy != busy || m.order != m.belongsIn() || (m.order == nil) != (m.handle == order.None) ||
+		(m.minShare.index != none) != minShare || !m.again() || v == nil && m.ramping() {
+		return fmt.Errorf("member %q with weight %d, ramping: %t, %d of %d in flight and a penalty of %d: eligible: %t, full: %t, busy: %t, at %d, at %d in the heap, again at %+v",
+			m.addrs, m.weight, m.ramping(), n.load.inFlight, m.limit, n.load.penalty,
+			m.eligibleIn == v, m.full, m.busy, m.handle, m.minShare.index, n.again)
 	}
 	return nil
 }
 
+// again reports whether m is looked at again before it is full, busy or empty, or is
+// not any more.
+func (m *Member) again() bool {
+	if m.eligibleIn == nil {
+		return true
+	}
+	t, a := m.endpoint.load, m.endpoint.again
+	in := func(is bool, limit int64, at struct{ from, below int64 }) bool {
+		if is {
+			return at.below >= limit
+		}
+		return at.from <= limit
+	}
+	return in(m.full, m.limit, a.sum) && in(m.busy, m.limit, a.inFlight) &&
+		(m.full || !m.ramping() || in(t.inFlight > 0, 1, a.inFlight))
+}
+
 func (v *ReadySet) check() error {
-	eligible, full := 0, 0
+	eligible, full, busy := 0, 0, 0
 	for m := range v.set.members {
 		if m.eligibleIn == v {
 			eligible++
 			if m.full {
 				full++
 			}
+			if m.busy {
+				busy++
+			}
 		}
 	}
-	if eligible != v.eligible || full != v.full {
-		return fmt.Errorf("ready set with %d eligible and %d full has %d and %d", v.eligible, v.full, eligible, full)
+	if eligible != v.eligible || full != v.full || busy != v.busy {
+		return fmt.Errorf("ready set with %d eligible, %d full and %d busy has %d, %d and %d", v.eligible, v.full, v.busy, eligible, full, busy)
 	}
 	for i, m := range v.minShare.members {
 		s := m.minShare
@@ -128,10 +142,23 @@ func (r *EndpointSet) checkQueue() error {
 	if queued+granted != len(q.waiters) {
 		return fmt.Errorf("endpoint set %q: %d waiters, %d queued, %d granted", r.name, len(q.waiters), queued, granted)
 	}
-	for i, v := range q.queueSets {
-		if queued > 0 && v.order.Len() > 0 && (i == 0 || q.queueSets[0].full > 0) {
-			return fmt.Errorf("endpoint set %q: RPCs wait while there is room", r.name)
-		}
+	if queued > 0 && roomIn(q.queueSets) {
+		return fmt.Errorf("endpoint set %q: RPCs wait while there is room", r.name)
 	}
 	return nil
+}
+
+// roomIn reports whether an RPC may be given room in ready sets.
+func roomIn(sets []*ReadySet) bool {
+	overfull, busy := 0, 0
+	for i, v := range sets {
+		if i > 0 && sets[0].full == 0 {
+			break
+		}
+		if v.order.Len() > 0 {
+			return true
+		}
+		overfull, busy = overfull+v.overfull.Len(), busy+v.busy
+	}
+	return overfull > 0 && busy == 0
 }

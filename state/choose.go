@@ -29,6 +29,8 @@ type choice struct {
 	member   *Member
 }
 
+type choiceOrder = order.Order[choice]
+
 func (m *Member) choice() choice { return choice{m.endpoint, m.value, m} }
 
 // choose chooses among the members whose places are not excluded. It returns no
@@ -48,39 +50,72 @@ func (v *ReadySet) choose(excluded []order.Handle) (Lease, choice) {
 	return v.ledger.newLease(c.endpoint, v.set), c
 }
 
-// chooseExcluding is choose among the members whose endpoints were not tried.
-func (v *ReadySet) chooseExcluding(tried []*endpoint) (lease Lease, c choice) {
+// chooseOverfull is choose among the members that penalties alone fill.
+func (v *ReadySet) chooseOverfull([]order.Handle) (Lease, choice) {
+	first := v.overfull.First()
+	if first == order.None {
+		return Lease{}, choice{}
+	}
+	c := v.overfull.Value(first)
+	v.picks++
+	return v.ledger.newLease(c.endpoint, v.set), c
+}
+
+// chooseExcluding has choose choose among the members of an order of v whose
+// endpoints were not tried.
+func (v *ReadySet) chooseExcluding(tried []*endpoint, o *choiceOrder, choose func([]order.Handle) (Lease, choice)) (lease Lease, c choice) {
+	if len(tried) == 0 {
+		return choose(nil)
+	}
 	var excluded []order.Handle
-	for _, n := range tried {
-		if n.ledger != v.ledger {
-			continue // the ready set has moved since
-		}
-		if m := n.memberOf(v.set); m != nil && m.eligibleIn == v && m.handle != order.None {
+	for _, m := range v.membersOf(tried) {
+		if m.order == o {
 			excluded = append(excluded, m.handle)
 		}
 	}
-	v.order.Excluding(excluded, func() { lease, c = v.choose(excluded) })
+	o.Excluding(excluded, func() { lease, c = choose(excluded) })
 	return lease, c
+}
+
+// membersOf returns the members of endpoints that v has with a weight above 0.
+func (v *ReadySet) membersOf(endpoints []*endpoint) []*Member {
+	var ms []*Member
+	for _, n := range endpoints {
+		if n.ledger != v.ledger {
+			continue // the ready set has moved since
+		}
+		if m := n.memberOf(v.set); m != nil && m.eligibleIn == v {
+			ms = append(ms, m)
+		}
+	}
+	return ms
 }
 
 // chooseIn chooses among the members whose endpoints were not tried, in the first
 // ready set that has one with room. Without tries, later ready sets are for the room
 // that the first one lacks: where it has nobody at a cap, it alone counts.
+//
+// When none has room and nobody is busy, penalties are all that is in the way, and
+// take no room: RPCs fail as fast as servers answer, instead of waiting for servers
+// that have nothing to do.
 func chooseIn(sets []*ReadySet, tried []*endpoint) (_ Lease, _ *Member, full bool) {
+	busy := false
 	for _, v := range sets {
-		var lease Lease
-		var c choice
-		if len(tried) == 0 {
-			lease, c = v.choose(nil)
-		} else {
-			lease, c = v.chooseExcluding(tried)
-		}
-		if c.member != nil {
+		if lease, c := v.chooseExcluding(tried, &v.order, v.choose); c.member != nil {
 			return lease, c.member, false
 		}
-		if full = full || v.full > 0; !full && len(tried) == 0 {
+		full, busy = full || v.full > 0, busy || v.busy > 0
+		if !full && len(tried) == 0 {
 			break
 		}
 	}
-	return Lease{}, nil, full
+	if !full || busy {
+		return Lease{}, nil, full
+	}
+	for _, v := range sets {
+		if lease, c := v.chooseExcluding(tried, &v.overfull, v.chooseOverfull); c.member != nil {
+			return lease, c.member, false
+		}
+	}
+	return Lease{}, nil, true
 }

@@ -9,14 +9,13 @@ import (
 // the endpoint or a lease of it is out.
 type endpoint struct {
 	// What a pick touches.
-	load      load
-	fullAt    int64     // in flight: from here on, and
-	roomBelow int64     // below here, updateEligibility is due
-	picks     uint64    // leases, ever
-	leases    leaseList // live ones
-	places    []place   // in the orders of the ready sets that may choose it
-	one       [1]place  // room for the only one that most endpoints have
-	ledger    *Ledger
+	load   load
+	again  again     // the loads at which updateEligibility is due
+	picks  uint64    // leases, ever
+	leases leaseList // live ones
+	places []place   // in the orders of the ready sets that may choose it
+	one    [1]place  // room for the only one that most endpoints have
+	ledger *Ledger
 
 	members []*Member // at most one of each endpoint set
 	number  uint64    // rises with each endpoint of the ledger
@@ -29,7 +28,7 @@ type endpoint struct {
 
 func (l *Ledger) newEndpoint() *endpoint {
 	l.made++
-	n := &endpoint{ledger: l, number: l.made, fullAt: noLimit, rampStart: never}
+	n := &endpoint{ledger: l, number: l.made, again: neverAgain, rampStart: never}
 	n.places = n.one[:0]
 	l.endpoints[n] = struct{}{}
 	return n

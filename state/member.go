@@ -11,6 +11,10 @@ const noLimit = math.MaxInt64
 
 // Member is one endpoint of an endpoint set. While it is in a ready set, RPCs are
 // given to it: unless its weight is 0 or it is at its cap.
+//
+// It is busy when RPCs in flight alone reach its cap, and full when they do together
+// with the penalties of its endpoint. So an endpoint that fails at once gets at most
+// its cap until its penalties end, while others have room or are busy.
 type Member struct {
 	set      *EndpointSet
 	endpoint *endpoint // nil once it has left
@@ -28,8 +32,9 @@ type Member struct {
 
 	// What follows from that and from the endpoint's load.
 	eligibleIn *ReadySet    // the ready set that it has a weight above 0 in
-	full       bool         // it is eligible, and at its limit
-	handle     order.Handle // in the ready set's order; None while it may not be chosen
+	full, busy bool         // it is eligible, and at its limit
+	order      *choiceOrder // of the ready set; nil while it may not be chosen
+	handle     order.Handle // in it; None without one
 	placedAs   float64      // the weight that it has there
 
 	slowStart memberSlowStart
@@ -79,24 +84,33 @@ func (m *Member) changed() {
 	m.set.grant()
 }
 
-// updateEligibility brings n's members in line with its RPCs in flight. It notes at
-// which number that must be done again: where a member would be full, or have room,
+// updateEligibility brings n's members in line with its load. It notes at which loads
+// that must be done again: where a member would be full, or busy, or not any more,
 // and where n, while a member starts slowly, is empty or is not any more.
 func (n *endpoint) updateEligibility() {
-	n.fullAt, n.roomBelow = noLimit, 0
+	n.again = neverAgain
 	for _, m := range n.members {
 		m.updateEligibility()
+		if m.eligibleIn == nil {
+			continue
+		}
+		sum, inFlight := &n.again.sum, &n.again.inFlight
+		if m.full {
+			sum.below = max(sum.below, m.limit)
+		} else {
+			sum.from = min(sum.from, m.limit)
+		}
+		if m.busy {
+			inFlight.below = max(inFlight.below, m.limit)
+		} else {
+			inFlight.from = min(inFlight.from, m.limit)
+		}
 		switch {
-		case m.eligibleIn == nil:
-		case m.full:
-			n.roomBelow = max(n.roomBelow, m.limit)
+		case m.full || !m.ramping():
+		case n.load.inFlight == 0:
+			inFlight.from = min(inFlight.from, 1)
 		default:
-			n.fullAt = min(n.fullAt, m.limit)
-			if m.ramping() && n.load.inFlight == 0 {
-				n.fullAt = min(n.fullAt, 1)
-			} else if m.ramping() {
-				n.roomBelow = max(n.roomBelow, 1)
-			}
+			inFlight.below = max(inFlight.below, 1)
 		}
 	}
 }
@@ -109,13 +123,13 @@ func (m *Member) eligible() *ReadySet {
 	return m.readySet
 }
 
-// updateEligibility keeps m in its ready set's order exactly while it may be chosen.
+// updateEligibility keeps m in the order of its ready set that it belongs to.
 func (m *Member) updateEligibility() {
 	v := m.eligible()
 	if was := m.eligibleIn; was != nil && (was != v || m.newcomer) {
-		m.setFull(false)
-		if m.handle != order.None {
-			m.removePlace(was)
+		m.setFull(false, false)
+		if m.order != nil {
+			m.removePlace()
 		}
 		m.updateMinShare()
 		was.setEligible(was.eligible - 1)
@@ -125,28 +139,51 @@ func (m *Member) updateEligibility() {
 		v.setEligible(v.eligible + 1)
 		m.eligibleIn = v
 	}
-	m.setFull(v != nil && m.endpoint.load.inFlight >= m.limit)
-	switch may := v != nil && !m.full; {
-	case may && m.handle == order.None:
-		m.addPlace(m.newcomer)
-	case !may && m.handle != order.None:
-		m.removePlace(v)
-	case may && m.placedAs != m.effectiveWeight():
+	n := m.endpoint
+	m.setFull(v != nil && n.load.sum() >= m.limit, v != nil && n.load.inFlight >= m.limit)
+	in := m.belongsIn()
+	if m.order != in && m.order != nil {
+		m.removePlace()
+	}
+	switch {
+	case in == nil:
+	case m.order == nil:
+		m.addPlace(in, m.newcomer)
+	case m.placedAs != m.effectiveWeight():
 		m.placedAs = m.effectiveWeight()
-		v.order.SetWeight(m.handle, m.placedAs)
+		m.order.SetWeight(m.handle, m.placedAs)
 	}
 	m.newcomer = false
 	m.updateMinShare()
 }
 
-func (m *Member) setFull(full bool) {
-	switch {
-	case full && !m.full:
-		m.eligibleIn.full++
-	case !full && m.full:
-		m.eligibleIn.full--
+// belongsIn returns the order that m is to be in, nil when it may not be chosen.
+func (m *Member) belongsIn() *choiceOrder {
+	switch v := m.eligible(); {
+	case v == nil || m.busy:
+		return nil
+	case m.full:
+		return &v.overfull
+	default:
+		return &v.order
 	}
-	m.full = full
+}
+
+// setFull counts m among the full and the busy ones of its ready set.
+func (m *Member) setFull(full, busy bool) {
+	count := func(n *int, is, was bool) {
+		switch {
+		case is && !was:
+			*n++
+		case was && !is:
+			*n--
+		}
+	}
+	if v := m.eligibleIn; v != nil {
+		count(&v.full, full, m.full)
+		count(&v.busy, busy, m.busy)
+	}
+	m.full, m.busy = full, busy
 }
 
 // effectiveWeight returns the weight that m has now.

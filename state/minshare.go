@@ -3,8 +3,6 @@ package state
 import (
 	"container/heap"
 	"math"
-
-	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // minShareHeap is the empty members of a ready set that start slowly, by the pick
@@ -29,7 +27,7 @@ const none int32 = -1
 // updateMinShare keeps m in the heap exactly while it is empty, starts slowly and may
 // be chosen.
 func (m *Member) updateMinShare() {
-	in := m.handle != order.None && m.ramping() && m.endpoint.load.inFlight == 0
+	in := m.order != nil && !m.full && m.ramping() && m.endpoint.load.inFlight == 0
 	s := &m.minShare
 	switch v := m.eligibleIn; {
 	case in && s.index == none:

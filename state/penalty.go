@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -17,7 +18,7 @@ type penalty struct {
 //
 // It leaves none when, without it, n's score is the worst already, alone, in every
 // ready set that may choose n: a penalty puts an endpoint behind the busiest one,
-// never further.
+// never further. Where an endpoint is busy, at its cap, it always leaves one.
 func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	if l.clock.read() >= until || n.isWorst() {
 		return false
@@ -36,8 +37,10 @@ func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	return true
 }
 
-// expirePenalties ends the penalties whose time is over.
+// expirePenalties ends the penalties whose time is over, and gives the room that they
+// took to RPCs that wait.
 func (l *Ledger) expirePenalties() {
+	room := false
 	for n := range l.penalized {
 		over, left := 0, n.load.penalty
 		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
@@ -52,5 +55,9 @@ func (l *Ledger) expirePenalties() {
 			delete(l.penalized, n)
 		}
 		n.setLoad(load{n.load.inFlight, left})
+		room = true
+	}
+	if room && l.waiting > 0 {
+		grantIn(slices.Collect(maps.Keys(l.sets)))
 	}
 }

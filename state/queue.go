@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"container/list"
 	"slices"
-
-	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // queue is the RPCs of an endpoint set that wait for a member below its cap, in order
@@ -77,16 +75,27 @@ func (r *EndpointSet) grantOne() bool {
 	return true
 }
 
-// grantOn gives the room that n has to the RPCs that wait for it, of all endpoint
-// sets, in order of arrival.
+// grantOn gives the room that there is since n has less load to the RPCs that wait
+// for it, of all endpoint sets, in order of arrival: room on n, or, when n is the last
+// that was busy, on others.
 func (l *Ledger) grantOn(n *endpoint) {
-	for again := true; again; {
-		var rs []*EndpointSet
-		for _, m := range n.members {
-			if m.handle != order.None && m.set.queue.line.Len() > 0 {
-				rs = append(rs, m.set)
-			}
+	if l.waiting == 0 {
+		return
+	}
+	var rs []*EndpointSet
+	for _, m := range n.members {
+		if m.eligibleIn != nil {
+			rs = append(rs, m.set)
 		}
+	}
+	grantIn(rs)
+}
+
+// grantIn gives the room of endpoint sets to the RPCs that wait in them, in order of
+// arrival.
+func grantIn(rs []*EndpointSet) {
+	for again := true; again; {
+		rs = slices.DeleteFunc(rs, func(r *EndpointSet) bool { return r.queue.line.Len() == 0 })
 		slices.SortFunc(rs, func(a, b *EndpointSet) int { return cmp.Compare(a.firstArrival(), b.firstArrival()) })
 		again = slices.ContainsFunc(rs, (*EndpointSet).grantOne)
 	}

@@ -2,8 +2,6 @@ package state
 
 import (
 	"slices"
-
-	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // ReadySet holds the ready members of one endpoint set at one priority level, in the
@@ -13,11 +11,13 @@ type ReadySet struct {
 	ledger   *Ledger
 	priority uint32
 
-	order    order.Order[choice]
-	picks    uint64 // ever
+	order    choiceOrder // of the members with room
+	overfull choiceOrder // of those that have none because of penalties alone
+	picks    uint64      // ever
 	minShare minShareHeap
 	eligible int // members of a weight above 0
-	full     int // of those, the ones at their caps
+	full     int // of those, the ones at their caps, with penalties
+	busy     int // of those, the ones at their caps without
 }
 
 // NewReadySet adds an empty ready set to the endpoint set. The priority level is
@@ -47,8 +47,8 @@ func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	}
 	m.value = value
 	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
-		if m.handle != order.None {
-			v.order.SetValue(m.handle, m.choice())
+		if m.order != nil {
+			m.order.SetValue(m.handle, m.choice())
 		}
 		return
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // Snapshot is a ledger at one moment, for people, tests and tools.
@@ -39,7 +37,7 @@ type MemberSnapshot struct {
 	Score           float64 `json:"score"`              // (in_flight + penalty + 1) / (weight × share); 0 unless it may be chosen
 	Draining        bool    `json:"draining,omitempty"` // ready, and not chosen
 	MaxInFlight     int64   `json:"maxInFlight"`        // 0: no cap
-	Full            bool    `json:"full,omitempty"`     // at its cap
+	Full            bool    `json:"full,omitempty"`     // at its cap, penalties included
 	SlowStartFactor float64 `json:"slowStartFactor"`    // of its weight: below 1 while it starts slowly
 }
 
@@ -113,8 +111,8 @@ func (m *Member) snapshot() MemberSnapshot {
 	}
 	s.Ready, s.Priority, s.Weight = true, m.readySet.priority, m.weight
 	s.Draining, s.Full = m.weight == 0, m.full
-	if m.handle != order.None {
-		s.Score = float64(m.endpoint.load.sum()+1) / m.readySet.order.ClassWeight(m.handle)
+	if m.order != nil {
+		s.Score = float64(m.endpoint.load.sum()+1) / m.order.ClassWeight(m.handle)
 	}
 	return s
 }

@@ -47,7 +47,7 @@ func eventful(t *testing.T) state.Snapshot {
 	time.Sleep(time.Minute)
 	second := list("", "10.0.0.4:50051")
 	v.Set(second, 8, nil)
-	first.SetMaxInFlight(1)
+	first.SetMaxInFlight(2)
 	second.SetMaxInFlight(1)
 
 	failed := acquire()

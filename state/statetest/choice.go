@@ -5,17 +5,20 @@ import (
 	"slices"
 )
 
-// best returns the members that are due, or those with the lowest score.
-func (r *endpointSet) best(readySet int, except []string) []*member {
+// best returns the members of an order that are due, or those with the lowest score.
+func (r *endpointSet) best(readySet int, in orderKind, except []string) []*member {
 	tried := func(mb *member) bool { return slices.Contains(except, mb.endpoint.addr) }
-	due := r.due(readySet)
+	var due []*member
+	if in == withRoom {
+		due = r.due(readySet)
+	}
 	free := slices.DeleteFunc(slices.Clone(due), tried)
 	if len(due) > 0 && len(free) == len(due) {
 		return free
 	}
 	low := math.Inf(1)
 	var best []*member
-	for _, mb := range slices.DeleteFunc(r.selectable(readySet), tried) {
+	for _, mb := range slices.DeleteFunc(r.selectable(readySet, in), tried) {
 		if mb.score() < low {
 			low, best = mb.score(), nil
 		}
@@ -44,28 +47,61 @@ func (r *endpointSet) due(readySet int) []*member {
 	return due
 }
 
-// bestIn returns what may be chosen in the first ready set that has room, and which
-// that is. Where the first has nobody at a cap, it alone counts.
-func (r *endpointSet) bestIn(readySets []int) (best []*member, readySet int, full bool) {
-	for _, v := range readySets {
-		if best := r.best(v, nil); len(best) > 0 {
-			return best, v, false
+// choice is where and among whom to choose.
+type choice struct {
+	best     []*member
+	readySet int
+	in       orderKind
+	looked   []choice // the places, without best, that were looked at before
+}
+
+// bestIn returns what may be chosen in the first ready set that has somebody with room
+// who was not tried; else, when nobody is busy, who is full by penalties alone. Where
+// the first has nobody at a cap, it alone counts for those without tries.
+func (r *endpointSet) bestIn(readySets []int, tried []string) (c choice, full bool) {
+	busy := false
+	try := func(v int, in orderKind) bool {
+		if c.best = r.best(v, in, tried); len(c.best) > 0 {
+			c.readySet, c.in = v, in
+			return true
 		}
-		full = full || len(r.those(func(mb *member) bool { return mb.readySet == v && mb.full() })) > 0
-		if !full {
+		c.looked = append(c.looked, choice{readySet: v, in: in})
+		return false
+	}
+	for _, v := range readySets {
+		if try(v, withRoom) {
+			return c, false
+		}
+		full, busy = full || r.count(v, (*member).full) > 0, busy || r.count(v, (*member).busy) > 0
+		if !full && len(tried) == 0 {
 			break
 		}
 	}
-	return nil, none, full
+	if full && !busy {
+		for _, v := range readySets {
+			if try(v, overfull) {
+				return c, false
+			}
+		}
+	}
+	return c, full
 }
 
-// Choose counts the choice of a ready set that avoided some addresses. "" is none.
-func (m *model) Choose(id, readySet int, addr string, except ...string) {
-	r := m.sets[id]
+// count returns how many members of a ready set are so.
+func (r *endpointSet) count(readySet int, is func(*member) bool) int {
+	return len(r.those(func(mb *member) bool { return mb.readySet == readySet && is(mb) }))
+}
+
+// Choose counts what c has come to, which avoided some addresses. "" is none.
+func (m *model) Choose(id int, c choice, addr string, except ...string) {
+	for _, before := range c.looked {
+		m.Choose(id, before, "", except...)
+	}
+	r, readySet := m.sets[id], c.readySet
 	var aside []*member // they go behind their equals
 	for _, a := range except {
-		if mb := r.members[a]; mb != nil && mb.readySet == readySet && mb.selectable {
-			mb.selectable = false
+		if mb := r.members[a]; mb != nil && mb.readySet == readySet && mb.in == c.in && c.in != nowhere {
+			mb.in = nowhere
 			aside = append(aside, mb)
 		}
 	}
@@ -75,7 +111,7 @@ func (m *model) Choose(id, readySet int, addr string, except ...string) {
 		m.count(m.endpoints[addr], 1)
 	}
 	for _, mb := range aside {
-		mb.selectable = true
+		mb.in = c.in
 		mb.classify(mb.classWeight)
 	}
 }

@@ -85,10 +85,10 @@ func (mb *member) compare(s state.MemberSnapshot) error {
 	if want.Ready {
 		want.Priority, want.Weight, want.Draining = uint32(mb.readySet), mb.weight, mb.weight == 0
 	}
-	if s != want || s.SlowStartFactor != mb.factor || mb.selectable != (s.Score > 0) {
-		return fmt.Errorf("it is %+v, want %+v with factor %v, selectable: %t", s, want, mb.factor, mb.selectable)
+	if s != want || s.SlowStartFactor != mb.factor || (mb.in != nowhere) != (s.Score > 0) {
+		return fmt.Errorf("it is %+v, want %+v with factor %v, in order %d", s, want, mb.factor, mb.in)
 	}
-	if !mb.selectable || s.Score == mb.score() || mb.either && mb.adopt(s.Score) {
+	if mb.in == nowhere || s.Score == mb.score() || mb.either && mb.adopt(s.Score) {
 		return nil
 	}
 	return fmt.Errorf("its score is %v, want %v", s.Score, mb.score())
@@ -97,7 +97,7 @@ func (mb *member) compare(s state.MemberSnapshot) error {
 // adopt takes up which of the weights that are near mb's was there first: it
 // gives the score that mb has.
 func (mb *member) adopt(score float64) bool {
-	for _, o := range mb.set.selectable(mb.readySet) {
+	for _, o := range mb.set.selectable(mb.readySet, mb.in) {
 		for _, w := range []float64{o.classWeight, o.before, o.effective()} {
 			mb.classWeight = w
 			if mb.score() == score && math.Abs(mb.effective()-w) <= w/(1<<16) {

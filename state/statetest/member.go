@@ -14,10 +14,10 @@ type member struct {
 	weight   uint32
 	limit    uint32 // 0: none
 
-	selectable  bool    // it may be chosen
-	classWeight float64 // its weight in the order: a near one may have been there before
-	either      bool    // which of near ones was there before is chance
-	before      float64 // what classWeight was then
+	in          orderKind // nowhere while it may not be chosen
+	classWeight float64   // its weight in the order: a near one may have been there before
+	either      bool      // which of near ones was there before is chance
+	before      float64   // what classWeight was then
 
 	slowStartPending bool // it begins when the member is ready
 	since            time.Duration
@@ -27,6 +27,15 @@ type member struct {
 	minShare bool // it is selectable, empty and starts slowly
 	last     int  // the ready set's picks when that began
 }
+
+// orderKind tells the orders of a ready set apart.
+type orderKind int
+
+const (
+	nowhere orderKind = iota
+	withRoom
+	overfull // by penalties alone
+)
 
 // Set makes an address ready in a ready set.
 func (m *model) Set(id, readySet int, addr string, weight uint32) {
@@ -78,16 +87,28 @@ func (m *model) Cap(id int, addr string, limit uint32) {
 func (mb *member) eligible() bool { return mb.readySet != none && mb.weight > 0 }
 
 func (mb *member) full() bool {
+	return mb.eligible() && mb.limit > 0 && mb.endpoint.load() >= int(mb.limit)
+}
+
+func (mb *member) busy() bool {
 	return mb.eligible() && mb.limit > 0 && mb.endpoint.inFlight >= int(mb.limit)
 }
 
-// updateEligibility makes mb selectable while it may be chosen.
+// updateEligibility puts mb into the order that it belongs to.
 func (mb *member) updateEligibility() {
-	if may := mb.eligible() && !mb.full(); may != mb.selectable {
-		mb.selectable = may
+	in := nowhere
+	switch {
+	case !mb.eligible() || mb.busy():
+	case mb.full():
+		in = overfull
+	default:
+		in = withRoom
+	}
+	if in != mb.in {
+		mb.in = in
 		mb.classify(mb.effective())
 	}
-	waits := mb.selectable && mb.factor < 1 && mb.endpoint.inFlight == 0
+	waits := mb.in == withRoom && mb.factor < 1 && mb.endpoint.inFlight == 0
 	if waits && !mb.minShare {
 		mb.last = mb.set.readySets[mb.readySet].picks
 	}
@@ -100,7 +121,7 @@ func (mb *member) effective() float64 { return float64(mb.weight) * mb.factor }
 func (mb *member) classify(weight float64) {
 	mb.classWeight, mb.either = weight, false
 	best := math.Inf(1)
-	for _, o := range mb.set.selectable(mb.readySet) {
+	for _, o := range mb.set.selectable(mb.readySet, mb.in) {
 		d := math.Abs(weight - o.classWeight)
 		if o != mb && d <= o.classWeight/(1<<16) && (d < best || d == best && o.classWeight < mb.classWeight) {
 			mb.classWeight, best = o.classWeight, d
@@ -110,9 +131,9 @@ func (mb *member) classify(weight float64) {
 
 func (mb *member) score() float64 { return float64(mb.endpoint.load()+1) / mb.classWeight }
 
-// selectable returns the members of a ready set that may be chosen, by address.
-func (r *endpointSet) selectable(readySet int) []*member {
-	return r.those(func(mb *member) bool { return mb.selectable && mb.readySet == readySet })
+// selectable returns the members of a ready set's order, by address.
+func (r *endpointSet) selectable(readySet int, in orderKind) []*member {
+	return r.those(func(mb *member) bool { return in != nowhere && mb.in == in && mb.readySet == readySet })
 }
 
 func (r *endpointSet) those(are func(mb *member) bool) []*member {

@@ -1,6 +1,7 @@
 package statetest
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ func (m *model) Fail(id int, penalty time.Duration, addr string, start time.Dura
 	m.count(n, -1)
 	if until := start + penalty; m.now < until && !n.isWorst() {
 		n.penalties = append(n.penalties, (until + state.Tick - 1).Truncate(state.Tick))
+		m.count(n, 0)
 		if r := m.sets[id]; r != nil {
 			r.penalties++
 		}
@@ -22,16 +24,19 @@ func (m *model) Fail(id int, penalty time.Duration, addr string, start time.Dura
 	m.retire(n)
 }
 
-// isWorst reports whether n has the highest score, alone, wherever it may be
-// chosen.
+// isWorst reports whether n has the highest score, alone, among its like wherever it
+// may be chosen, and nobody is busy there.
 func (n *endpoint) isWorst() bool {
 	seats := 0
 	for _, mb := range n.members {
-		if !mb.selectable {
+		if !mb.eligible() {
 			continue
 		}
 		seats++
-		for _, o := range mb.set.selectable(mb.readySet) {
+		if mb.set.count(mb.readySet, (*member).busy) > 0 || mb.in == withRoom && mb.set.count(mb.readySet, (*member).full) > 0 {
+			return false
+		}
+		for _, o := range mb.set.selectable(mb.readySet, mb.in) {
 			if o != mb && o.score() >= mb.score() {
 				return false
 			}
@@ -42,7 +47,14 @@ func (n *endpoint) isWorst() bool {
 
 // expirePenalties ends the units whose time is over.
 func (m *model) expirePenalties() {
+	room := false
 	for _, n := range m.endpoints {
+		before := len(n.penalties)
 		n.penalties = slices.DeleteFunc(n.penalties, func(until time.Duration) bool { return until <= m.now })
+		room = room || len(n.penalties) < before
+		m.count(n, 0)
+	}
+	if room {
+		m.offerIn(slices.Collect(maps.Values(m.sets)))
 	}
 }

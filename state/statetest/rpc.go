@@ -81,7 +81,7 @@ func (s *script) ask(r *scriptRPC, order []int, tried *state.Tried, addrs []stri
 	if outcome != state.Chosen {
 		return nil
 	}
-	addr, err := s.hold(r.id, sorted(want.among), lease, value)
+	addr, err := s.hold(r.id, sorted(want.best), lease, value)
 	switch {
 	case err != nil:
 		return err
@@ -91,10 +91,10 @@ func (s *script) ask(r *scriptRPC, order []int, tried *state.Tried, addrs []stri
 		return nil
 	case want.retry:
 		model.retries++
-		s.model.Choose(r.id, want.readySet, addr, addrs...)
+		s.model.Choose(r.id, want.choice, addr, addrs...)
 		return nil
 	}
-	s.model.Choose(r.id, want.readySet, addr)
+	s.model.Choose(r.id, want.choice, addr)
 	if len(addrs) > 0 { // it has started over, and tried is empty
 		return s.ask(&scriptRPC{id: r.id}, order, tried, nil)
 	}

@@ -66,7 +66,7 @@ func (mb *member) advance(now time.Duration) bool {
 	if mb.factor < 1 {
 		mb.nextStep = min(now+max(state.Tick, s.Window/256), mb.since+s.Window)
 	}
-	if !mb.selectable || mb.factor == was {
+	if mb.in == nowhere || mb.factor == was {
 		return false
 	}
 	mb.classify(mb.effective())

@@ -18,11 +18,10 @@ type waiter struct {
 
 // acquisition is what a call of EndpointSet.AcquireOrQueue may come to.
 type acquisition struct {
-	outcome  state.Outcome
-	readySet int
-	among    []*member // when chosen
-	retry    bool
-	granted  bool
+	outcome state.Outcome
+	choice  // among whom, when chosen
+	retry   bool
+	granted bool
 }
 
 // expect returns what a call may come to. t is the RPC's waiter, if it has one.
@@ -31,23 +30,22 @@ func (m *model) expect(r *endpointSet, t *waiter, waits bool, readySets []int, t
 	case t != nil && t.on == nil:
 		return acquisition{outcome: state.Queued}
 	case t != nil:
-		return acquisition{outcome: state.Chosen, among: []*member{r.members[t.on.addr]}, granted: true}
+		return acquisition{outcome: state.Chosen, choice: choice{best: []*member{r.members[t.on.addr]}}, granted: true}
 	}
 	if len(tried) > 0 {
-		for _, v := range readySets {
-			if best := r.best(v, tried); len(best) > 0 {
-				return acquisition{outcome: state.Chosen, readySet: v, among: best, retry: true}
-			}
-			m.Choose(r.id, v, "", tried...)
+		c, _ := r.bestIn(readySets, tried)
+		if len(c.best) > 0 {
+			return acquisition{outcome: state.Chosen, choice: c, retry: true}
 		}
+		m.Choose(r.id, c, "", tried...)
 	}
-	best, v, full := r.bestIn(readySets)
+	c, full := r.bestIn(readySets, nil)
 	if full {
-		best, v, _ = r.bestIn(r.queueSets)
+		c, _ = r.bestIn(r.queueSets, nil)
 	}
 	switch {
-	case len(best) > 0:
-		return acquisition{outcome: state.Chosen, readySet: v, among: best}
+	case len(c.best) > 0:
+		return acquisition{outcome: state.Chosen, choice: c}
 	case !full:
 		return acquisition{outcome: state.Empty}
 	case !waits || len(r.waiting) >= r.guards.MaxQueued:
@@ -102,16 +100,16 @@ func (m *model) grantOne(r *endpointSet) bool {
 	if len(r.waiting) == 0 {
 		return false
 	}
-	best, v, _ := r.bestIn(r.queueSets)
-	if len(best) == 0 {
+	c, _ := r.bestIn(r.queueSets, nil)
+	if len(c.best) == 0 {
 		return false
 	}
 	t := r.waiting[0]
 	r.waiting = r.waiting[1:]
 	r.granted = append(r.granted, t)
 	r.woken = true
-	addr := best[0].endpoint.addr
-	if among := sorted(best); len(among) > 1 {
+	addr := c.best[0].endpoint.addr
+	if among := sorted(c.best); len(among) > 1 {
 		var err error
 		if addr, err = m.takeUp(t, among); err != nil {
 			m.err = cmp.Or(m.err, err)
@@ -120,19 +118,24 @@ func (m *model) grantOne(r *endpointSet) bool {
 		m.used(t)
 	}
 	t.on, t.start = m.endpoints[addr], m.now
-	m.Choose(r.id, v, addr)
+	m.Choose(r.id, c, addr)
 	return true
 }
 
 // offer gives the room that n has to those that wait for it, by arrival.
 func (m *model) offer(n *endpoint) {
-	for again := true; again; {
-		var rs []*endpointSet
-		for _, mb := range n.members {
-			if mb.selectable && len(mb.set.waiting) > 0 {
-				rs = append(rs, mb.set)
-			}
+	var rs []*endpointSet
+	for _, mb := range n.members {
+		if mb.eligible() {
+			rs = append(rs, mb.set)
 		}
+	}
+	m.offerIn(rs)
+}
+
+func (m *model) offerIn(rs []*endpointSet) {
+	for again := true; again; {
+		rs = slices.DeleteFunc(rs, func(r *endpointSet) bool { return len(r.waiting) == 0 })
 		slices.SortFunc(rs, func(a, b *endpointSet) int { return a.waiting[0].arrival - b.waiting[0].arrival })
 		again = slices.ContainsFunc(rs, m.grantOne)
 	}
