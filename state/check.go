@@ -150,8 +150,13 @@ func (l *Ledger) checkClock() error {
 	switch {
 	case ramping != len(l.ramping):
 		return fmt.Errorf("%d members ramp, %d are known to", ramping, len(l.ramping))
-	case !l.clock.ticking && len(l.penalized)+len(l.ramping) > 0:
-		return errors.New("the clock rests with penalties or ramps")
+	case !l.clock.ticking && len(l.penalized)+len(l.ramping)+l.timeouts.Len() > 0:
+		return errors.New("the clock rests with penalties, ramps or timeouts")
+	}
+	for i, w := range l.timeouts.waiters {
+		if w.timeout != i || i > 0 && l.timeouts.Less(i, (i-1)/2) || w.set.ledger != l || w.set.queue.waiters[w.rpc] != w {
+			return fmt.Errorf("timeout %d is out of order", i)
+		}
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func newSpecimen(t *testing.T) *specimen {
 	g.full.set.SetQueueSets(g.full)
 	g.mu.Lock()
 	for range 4 {
-		g.line = append(g.line, g.full.set.newWaiter(make(chan struct{})))
+		g.line = append(g.line, g.full.set.newWaiter(make(chan struct{}), nil))
 	}
 	g.mu.Unlock()
 	held.Release()
@@ -186,19 +186,37 @@ var corruptions = map[string]struct {
 	"clock with penalties":  {func(g *specimen) { g.slow.set.SetGuards(Guards{}); g.clock.ticking = false }, "the clock rests"},
 
 	"waiting":            {func(g *specimen) { g.waiting++ }, "3 RPCs in line, 4 waiting"},
-	"lost from the line": {func(g *specimen) { g.queue().line.Remove(g.line[1].element) }, "2 RPCs in line, 3 waiting"},
+	"lost from the line": {func(g *specimen) { g.queue().line.list.Remove(g.line[1].element) }, "2 RPCs in line, 3 waiting"},
 	"order in line":      {func(g *specimen) { g.line[0].arrival = 9 }, "is out of line"},
 	"place in line":      {func(g *specimen) { g.line[0].element = g.line[1].element }, "is out of line"},
 	"waiter of no RPC":   {func(g *specimen) { delete(g.queue().waiters, g.line[0].rpc) }, "is out of line"},
 	"waiter of another":  {func(g *specimen) { g.queue().waiters[g.line[0].rpc] = g.line[1] }, "is out of line"},
-	"granted nothing":    {func(g *specimen) { g.granted.lease = Lease{} }, "was granted nothing"},
+	"granted nothing":    {func(g *specimen) { g.granted.lease = Lease{} }, "granted: true"},
 	"granted and over":   {func(g *specimen) { g.granted.lease.gen-- }, "was granted nothing"},
 	"granted away":       {func(g *specimen) { g.granted.member = &Member{endpoint: g.atCap.endpoint} }, "was granted nothing"},
 	"granted elsewhere":  {func(g *specimen) { g.granted.readySet = g.slow }, "was granted nothing"},
-	"waiter in two":      {func(g *specimen) { g.queue().waiters[make(chan struct{})] = g.line[0] }, "5 waiters, 3 queued, 1 granted"},
+	"waiter in two":      {func(g *specimen) { g.queue().waiters[make(chan struct{})] = g.line[0] }, "is in phase 0, granted: false"},
+	"served elsewhere":   {func(g *specimen) { g.queue().queueSets = nil }, "was granted nothing"},
+	"lapsed in line":     {func(g *specimen) { g.line[0].phase.Store(lapsed) }, "is out of line"},
+	"lost waiter": {func(g *specimen) {
+		delete(g.queue().granted, g.granted)
+		g.granted.phase.Store(over)
+		g.granted.lease = Lease{}
+	}, "4 waiters, 3 queued"},
+	"not registered":    {func(g *specimen) { unregister(g.line[0]) }, "is in phase 0"},
+	"retry without end": {func(g *specimen) { g.line[0].tried = []*endpoint{g.gone} }, "is out of line"},
+	"timeout":           {func(g *specimen) { g.timeouts.add(g.granted, 1); g.granted.timeout = 1 }, "timeout 0 is out of order"},
+	"clock with waits": {func(g *specimen) {
+		g.slow.set.SetGuards(Guards{})
+		g.slow.set.Close()
+		g.timeouts.add(g.granted, 1)
+		g.clock.ticking = false
+		clear(g.Ledger.penalized)
+		g.penalized.penalties, g.penalized.load.penalty = nil, 0
+	}, "the clock rests"},
 	"room": {func(g *specimen) {
 		g.slow.set.queue.queueSets = []*ReadySet{g.slow}
-		g.slow.set.newWaiter(make(chan struct{}))
+		g.slow.set.newWaiter(make(chan struct{}), nil)
 	}, "wait while there is room"},
 	"room in the second": {func(g *specimen) { g.queue().queueSets = []*ReadySet{g.full, g.slow} }, "wait while there is room"},
 }

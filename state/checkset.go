@@ -45,7 +45,7 @@ func (r *EndpointSet) check() error {
 		fail("%d members more than the orders have", placed)
 	}
 	for s := range r.ledger.sets {
-		waiting += s.queue.line.Len()
+		waiting += s.queue.waiting()
 	}
 	if waiting != r.ledger.waiting {
 		fail("%d RPCs in line, %d waiting", waiting, r.ledger.waiting)
@@ -116,49 +116,42 @@ func (v *ReadySet) check() error {
 	return nil
 }
 
-// checkQueue asserts that waiters are queued in order of arrival or hold a lease, and
-// that none is queued while there is room for it.
+// checkQueue asserts that waiters are queued in order of arrival, hold a lease or have
+// lapsed, and that none is queued while there is room for it.
 func (r *EndpointSet) checkQueue() error {
 	q := &r.queue
-	last, queued := uint64(0), 0
-	for e := q.line.Front(); e != nil; e = e.Next() {
-		w := e.Value.(*waiter)
-		queued++
-		if w.arrival <= last || w.element != e || q.waiters[w.rpc] != w {
-			return fmt.Errorf("endpoint set %q: waiter %d is out of line", r.name, w.arrival)
+	for _, l := range []*line{&q.line, &q.retries} {
+		last := uint64(0)
+		for e := l.list.Front(); e != nil; e = e.Next() {
+			w := waiterAt(e)
+			if w.arrival <= last || w.element != e || q.waiters[w.rpc] != w || !w.is(queued) || q.lineOf(w) != l || (w.timeout == notTimed) != (w.tried == nil) {
+				return fmt.Errorf("endpoint set %q: waiter %d is out of line", r.name, w.arrival)
+			}
+			last = w.arrival
+			if roomIn(q.queueSets, w.tried) {
+				return fmt.Errorf("endpoint set %q: RPCs wait while there is room", r.name)
+			}
+			if w.tried != nil && len(q.queueSets) > 0 && !othersReady(q.queueSets, w.tried) {
+				return fmt.Errorf("endpoint set %q: waiter %d waits for an endpoint that is not ready", r.name, w.arrival)
+			}
 		}
-		last = w.arrival
 	}
-	granted := 0
-	for _, w := range q.waiters {
-		if w.queued() {
-			continue
+	lapses := 0
+	for rpc, w := range q.waiters {
+		if w.is(lapsed) {
+			lapses++
 		}
-		granted++
-		if s := w.lease.entry; s == nil || s.gen != w.lease.gen || s.endpoint != w.member.endpoint || w.readySet == nil || w.readySet != w.member.eligible() {
+		if _, ok := q.granted[w]; ok != w.is(granted) || ok != (w.lease.entry != nil) || w.rpc != rpc || !slices.Contains(waitsOf(rpc), w) {
+			return fmt.Errorf("endpoint set %q: waiter %d is in phase %d, granted: %t", r.name, w.arrival, w.phase.Load(), ok)
+		}
+	}
+	for w := range q.granted {
+		if s := w.lease.entry; s.gen != w.lease.gen || s.endpoint != w.member.endpoint || w.readySet == nil || w.readySet != w.member.eligible() || !slices.Contains(q.queueSets, w.readySet) {
 			return fmt.Errorf("endpoint set %q: waiter %d was granted nothing", r.name, w.arrival)
 		}
 	}
-	if queued+granted != len(q.waiters) {
-		return fmt.Errorf("endpoint set %q: %d waiters, %d queued, %d granted", r.name, len(q.waiters), queued, granted)
-	}
-	if queued > 0 && roomIn(q.queueSets) {
-		return fmt.Errorf("endpoint set %q: RPCs wait while there is room", r.name)
+	if sum := q.waiting() + len(q.granted) + lapses; sum != len(q.waiters) {
+		return fmt.Errorf("endpoint set %q: %d waiters, %d queued, granted or lapsed", r.name, len(q.waiters), sum)
 	}
 	return nil
-}
-
-// roomIn reports whether an RPC may be given room in ready sets.
-func roomIn(sets []*ReadySet) bool {
-	overfull, busy := 0, 0
-	for i, v := range sets {
-		if i > 0 && sets[0].full == 0 {
-			break
-		}
-		if v.order.Len() > 0 {
-			return true
-		}
-		overfull, busy = overfull+v.overfull.Len(), busy+v.busy
-	}
-	return overfull > 0 && busy == 0
 }

@@ -12,7 +12,7 @@ import (
 // wait for room: then it is for [EndpointSet.AcquireOrQueue] to decide.
 func (v *ReadySet) Acquire() (Lease, any, bool) {
 	v.ledger.mu.Lock()
-	if len(v.set.queue.waiters) > 0 {
+	if q := &v.set.queue; q.waiting()+len(q.granted) > 0 {
 		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}
@@ -118,4 +118,35 @@ func chooseIn(sets []*ReadySet, tried []*endpoint) (_ Lease, _ *Member, full boo
 		}
 	}
 	return Lease{}, nil, true
+}
+
+// roomIn reports whether chooseIn would choose one. It costs O(1) for each ready set
+// and tried endpoint.
+func roomIn(sets []*ReadySet, tried []*endpoint) bool {
+	full, busy, overfull := false, false, false
+	for _, v := range sets {
+		withRoom, withPenalties := v.order.Len(), v.overfull.Len()
+		for _, m := range v.membersOf(tried) {
+			switch m.order {
+			case &v.order:
+				withRoom--
+			case &v.overfull:
+				withPenalties--
+			}
+		}
+		if withRoom > 0 {
+			return true
+		}
+		full, busy, overfull = full || v.full > 0, busy || v.busy > 0, overfull || withPenalties > 0
+		if !full && len(tried) == 0 {
+			break
+		}
+	}
+	return overfull && !busy
+}
+
+// othersReady reports whether ready sets have a member, full or not, whose endpoint
+// was not tried.
+func othersReady(sets []*ReadySet, tried []*endpoint) bool {
+	return slices.ContainsFunc(sets, func(v *ReadySet) bool { return v.eligible > len(v.membersOf(tried)) })
 }

@@ -29,6 +29,7 @@ type Ledger struct {
 	ramping   map[*Member]struct{}   // members that start slowly
 	arrivals  uint64                 // RPCs that had to wait, ever
 	waiting   int                    // RPCs that wait
+	timeouts  timeouts
 }
 
 func newLedger(key string) *Ledger {

@@ -202,7 +202,7 @@ func holdGuarded(t *testing.T, key string, ctxs []context.Context) Lease {
 	require.NoError(t, v.ledger.Check())
 	require.Len(t, v.ledger.penalized, 1)
 	require.Len(t, v.ledger.ramping, 2)
-	require.Equal(t, 3, v.set.queue.line.Len())
+	require.Equal(t, 3, v.set.queue.waiting())
 	v.set.Close()
 	return leases[11]
 }

@@ -58,6 +58,6 @@ func (l *Ledger) expirePenalties() {
 		room = true
 	}
 	if room && l.waiting > 0 {
-		grantIn(slices.Collect(maps.Keys(l.sets)))
+		grantIn(slices.Collect(maps.Keys(l.sets))...)
 	}
 }

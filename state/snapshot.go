@@ -9,7 +9,8 @@ import (
 // Snapshot is a ledger at one moment, for people, tests and tools.
 type Snapshot struct {
 	ResourceKey  string                `json:"resourceKey"`  // "" for a private ledger
-	InFlight     int64                 `json:"inFlight"`     // live leases
+	InFlight     int64                 `json:"inFlight"`     // live leases: attempts that run, and grants
+	Granted      int64                 `json:"granted"`      // room that RPCs which wait were given and have not taken up
 	Waiting      int64                 `json:"waiting"`      // RPCs that wait for room
 	Imbalance    float64               `json:"imbalance"`    // most minus fewest in flight over relative weight
 	Endpoints    []EndpointSnapshot    `json:"endpoints"`    // by first address, then id
@@ -22,6 +23,7 @@ type EndpointSnapshot struct {
 	Addresses     []string         `json:"addresses"` // sorted
 	State         EndpointState    `json:"state"`
 	InFlight      int64            `json:"inFlight"`
+	Granted       int64            `json:"granted"`       // of those, what RPCs that wait have not taken up
 	Picks         uint64           `json:"picks"`         // leases since the ledger knows the endpoint
 	Penalty       int64            `json:"penalty"`       // units that fresh failures have left
 	OldestSeconds float64          `json:"oldestSeconds"` // age of the oldest lease; 0 without one
@@ -45,6 +47,7 @@ type MemberSnapshot struct {
 type EndpointSetSnapshot struct {
 	Name    string `json:"name"`
 	Waiting int64  `json:"waiting"` // RPCs that wait for room
+	Granted int64  `json:"granted"` // RPCs that were given it and have not taken it up
 	Counters
 }
 
@@ -69,21 +72,27 @@ func (l *Ledger) collect() Snapshot {
 		ResourceKey: l.key, InFlight: l.leases, Waiting: int64(l.waiting),
 		Endpoints: make([]EndpointSnapshot, 0, len(l.endpoints)), EndpointSets: make([]EndpointSetSnapshot, 0, len(l.sets)),
 	}
-	now := l.clock.read()
-	for n := range l.endpoints {
-		s.Endpoints = append(s.Endpoints, n.snapshot(now))
-	}
+	grants := map[*endpoint]int64{}
 	for r := range l.sets {
 		s.EndpointSets = append(s.EndpointSets, r.snapshot())
+		s.Granted += int64(len(r.queue.granted))
+		for w := range r.queue.granted {
+			grants[w.member.endpoint]++
+		}
+	}
+	now := l.clock.read()
+	for n := range l.endpoints {
+		s.Endpoints = append(s.Endpoints, n.snapshot(now, grants[n]))
 	}
 	return s
 }
 
-func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
+func (n *endpoint) snapshot(now time.Duration, granted int64) EndpointSnapshot {
 	s := EndpointSnapshot{
 		ID:        n.id,
 		Addresses: slices.Clone(n.addrs),
 		InFlight:  n.load.inFlight,
+		Granted:   granted,
 		Picks:     n.picks,
 		Penalty:   n.load.penalty,
 		Members:   make([]MemberSnapshot, 0, len(n.members)),
@@ -118,7 +127,7 @@ func (m *Member) snapshot() MemberSnapshot {
 }
 
 func (r *EndpointSet) snapshot() EndpointSetSnapshot {
-	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.line.Len()), Counters: r.countersLocked()}
+	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.waiting()), Granted: int64(len(r.queue.granted)), Counters: r.countersLocked()}
 }
 
 // Snapshots returns the snapshots of all ledgers in use, by resource key.

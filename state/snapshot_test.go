@@ -59,10 +59,14 @@ func eventful(t *testing.T) state.Snapshot {
 	require.Equal(t, state.Chosen, outcome)
 	t.Cleanup(func() { elsewhere.Release() })
 	acquire()
-	waiting, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	_, _, outcome = r.AcquireOrQueue(waiting, nil, v)
-	require.Equal(t, state.Queued, outcome)
+	r.SetQueueSets(v)
+	for _, limit := range []uint32{3, 3} { // the first that waits is given room
+		waiting, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		_, _, outcome = r.AcquireOrQueue(waiting, nil, v)
+		require.Equal(t, state.Queued, outcome)
+		first.SetMaxInFlight(limit)
+	}
 
 	other := l.NewEndpointSet("dns:///api.example.com:443") // without caps
 	t.Cleanup(other.Close)

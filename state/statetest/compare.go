@@ -33,8 +33,8 @@ func (m *model) Compare(s state.Snapshot) error {
 
 // known is what the model knows of an endpoint, too.
 type known struct {
-	state                             state.EndpointState
-	inFlight, penalty, members, picks int
+	state                                      state.EndpointState
+	inFlight, granted, penalty, members, picks int
 }
 
 func (m *model) compareEndpoint(s state.EndpointSnapshot) error {
@@ -42,8 +42,8 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot) error {
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
 	}
-	got := known{s.State, int(s.InFlight), int(s.Penalty), len(s.Members), int(s.Picks)}
-	if want := (known{n.state(), n.inFlight, len(n.penalties), len(n.members), n.picks}); got != want {
+	got := known{s.State, int(s.InFlight), int(s.Granted), int(s.Penalty), len(s.Members), int(s.Picks)}
+	if want := (known{n.state(), n.inFlight, n.granted(), len(n.penalties), len(n.members), n.picks}); got != want {
 		return fmt.Errorf("%s is %+v, want %+v", n.addr, got, want)
 	}
 	for _, ms := range s.Members {
@@ -57,6 +57,18 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot) error {
 		}
 	}
 	return nil
+}
+
+// granted returns how many leases of n RPCs that wait have not taken up.
+func (n *endpoint) granted() (sum int) {
+	for _, mb := range n.members {
+		for _, t := range mb.set.granted {
+			if t.on == n {
+				sum++
+			}
+		}
+	}
+	return sum
 }
 
 // state returns the best that an endpoint set says of n.
@@ -118,9 +130,9 @@ func (m *model) compareSet(s state.EndpointSetSnapshot) error {
 		for _, v := range r.readySets {
 			picks += v.picks
 		}
-		got := [...]int{int(s.Waiting), int(s.Picks), int(s.Queued), int(s.RetriesToOtherEndpoint), int(s.Penalties)}
-		if want := [...]int{len(r.waiting), picks, r.queued, r.retries, r.penalties}; got != want {
-			return fmt.Errorf("endpoint set %s: waiting, picks, queued, elsewhere, penalties are %v, want %v", s.Name, got, want)
+		got := [...]int{int(s.Waiting), int(s.Granted), int(s.Picks), int(s.Queued), int(s.RetriesToOtherEndpoint), int(s.Penalties)}
+		if want := [...]int{len(r.waiting), len(r.granted), picks, r.queued, r.retries, r.penalties}; got != want {
+			return fmt.Errorf("endpoint set %s: waiting, granted, picks, queued, elsewhere, penalties are %v, want %v", s.Name, got, want)
 		}
 		return nil
 	}

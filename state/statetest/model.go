@@ -47,7 +47,9 @@ type endpointSet struct {
 
 	waiting   []*waiter // that wait, by arrival
 	granted   []*waiter
+	lapsed    []*waiter
 	queueSets []int
+	told      bool // of queueSets
 	woken     bool // since last looked at
 
 	queued, retries, penalties int // ever
@@ -73,7 +75,7 @@ func (m *model) Open(id, readySets int) {
 func (m *model) Close(id int) {
 	r := m.sets[id]
 	granted := r.granted
-	r.waiting, r.granted = nil, nil
+	r.waiting, r.granted, r.lapsed = nil, nil, nil
 	for _, t := range granted {
 		m.endLease(t.on)
 	}

@@ -22,6 +22,7 @@ func (m *model) Guard(id int, g state.Guards) {
 func (m *model) Tick() {
 	m.now += state.Tick
 	m.expirePenalties()
+	m.expireWaits()
 	for _, r := range m.sets {
 		m.advanceAll(r.those(func(mb *member) bool { return mb.factor < 1 && mb.nextStep <= m.now }))
 	}

@@ -8,12 +8,19 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// waiter is an RPC that waits, or was granted room on an endpoint.
+// lapseAfter is how long after a publish a grant is kept.
+const lapseAfter = 100 * time.Millisecond
+
+// waiter is an RPC that waits, or was granted room on an endpoint, or has lapsed.
 type waiter struct {
-	set     *endpointSet
-	arrival int
-	on      *endpoint // nil while it waits
-	start   time.Duration
+	set      *endpointSet
+	arrival  int
+	tried    []string // it waits for another one
+	patience time.Duration
+	on       *endpoint // while it is granted
+	start    time.Duration
+	fresh    bool          // granted since the last publish
+	due      time.Duration // when it starts over, or lapses; 0: never
 }
 
 // acquisition is what a call of EndpointSet.AcquireOrQueue may come to.
@@ -27,17 +34,28 @@ type acquisition struct {
 // expect returns what a call may come to. t is the RPC's waiter, if it has one.
 func (m *model) expect(r *endpointSet, t *waiter, waits bool, readySets []int, tried []string) acquisition {
 	switch {
+	case t != nil && slices.Contains(r.lapsed, t):
+		if c, _ := r.bestIn(r.queueSets, nil); len(c.best) > 0 {
+			return acquisition{outcome: state.Chosen, choice: c}
+		}
+		return acquisition{outcome: state.Queued}
 	case t != nil && t.on == nil:
 		return acquisition{outcome: state.Queued}
 	case t != nil:
 		return acquisition{outcome: state.Chosen, choice: choice{best: []*member{r.members[t.on.addr]}}, granted: true}
 	}
+	waits = waits && len(r.waiting) < r.guards.MaxQueued
 	if len(tried) > 0 {
-		c, _ := r.bestIn(readySets, tried)
-		if len(c.best) > 0 {
-			return acquisition{outcome: state.Chosen, choice: c, retry: true}
+		for _, sets := range [][]int{readySets, r.queueSets} {
+			c, _ := r.bestIn(sets, tried)
+			if len(c.best) > 0 {
+				return acquisition{outcome: state.Chosen, choice: c, retry: true}
+			}
+			m.Choose(r.id, c, "", tried...)
 		}
-		m.Choose(r.id, c, "", tried...)
+		if waits && r.guards.FailurePenalty > 0 && r.othersReady(r.serving(readySets), tried) {
+			return acquisition{outcome: state.Queued, retry: true}
+		}
 	}
 	c, full := r.bestIn(readySets, nil)
 	if full {
@@ -48,28 +66,100 @@ func (m *model) expect(r *endpointSet, t *waiter, waits bool, readySets []int, t
 		return acquisition{outcome: state.Chosen, choice: c}
 	case !full:
 		return acquisition{outcome: state.Empty}
-	case !waits || len(r.waiting) >= r.guards.MaxQueued:
+	case !waits:
 		return acquisition{outcome: state.Refused}
 	}
 	return acquisition{outcome: state.Queued}
 }
 
-// enqueue lets an RPC wait.
-func (m *model) enqueue(r *endpointSet, readySets []int) *waiter {
-	if r.queueSets == nil {
+// serving returns where there may be room for RPCs that wait.
+func (r *endpointSet) serving(readySets []int) []int {
+	if !r.told && r.queueSets == nil {
 		r.queueSets = readySets
 	}
+	return r.queueSets
+}
+
+// othersReady reports whether a ready set has a member that was not tried.
+func (r *endpointSet) othersReady(readySets []int, tried []string) bool {
+	return len(r.those(func(mb *member) bool {
+		return mb.eligible() && slices.Contains(readySets, mb.readySet) && !slices.Contains(tried, mb.endpoint.addr)
+	})) > 0
+}
+
+// enqueue lets an RPC wait, for an endpoint that it has not tried if there are some.
+func (m *model) enqueue(r *endpointSet, readySets []int, tried []string) *waiter {
+	r.serving(readySets)
 	m.arrivals++
 	r.queued++
-	t := &waiter{set: r, arrival: m.arrivals}
+	t := &waiter{set: r, arrival: m.arrivals, tried: tried}
+	if tried != nil {
+		t.patience = m.now + r.guards.FailurePenalty
+		t.due = t.patience
+	}
 	r.waiting = append(r.waiting, t)
 	return t
 }
 
+// rejoin lets an RPC that has lapsed wait at its place.
+func (r *endpointSet) rejoin(t *waiter) {
+	r.lapsed = without(r.lapsed, t)
+	t.tried, t.due = nil, 0
+	r.wait(t)
+}
+
+func (r *endpointSet) wait(t *waiter) {
+	r.waiting = append(r.waiting, t)
+	slices.SortFunc(r.waiting, func(a, b *waiter) int { return a.arrival - b.arrival })
+}
+
+// Publish notes that RPCs were woken.
+func (m *model) Publish(id int) {
+	for _, t := range m.sets[id].granted {
+		if t.fresh {
+			t.fresh, t.due = false, m.now+lapseAfter
+		}
+	}
+}
+
+// expireWaits does what waiters are due for.
+func (m *model) expireWaits() {
+	var due []*waiter
+	for _, r := range m.sets {
+		for _, t := range slices.Concat(r.waiting, r.granted) {
+			if t.due > 0 && t.due <= m.now {
+				due = append(due, t)
+			}
+		}
+	}
+	slices.SortFunc(due, func(a, b *waiter) int { return cmp.Or(cmp.Compare(a.due, b.due), a.arrival-b.arrival) })
+	for _, t := range due {
+		switch r := t.set; {
+		case slices.Contains(r.granted, t) && t.due > 0:
+			m.lapse(t)
+		case slices.Contains(r.waiting, t) && t.due > 0:
+			t.startOver()
+			m.grant(r)
+		}
+	}
+}
+
+// lapse has t passed over; what it was granted goes on.
+func (m *model) lapse(t *waiter) {
+	r, n := t.set, t.on
+	r.waiting, r.granted, r.lapsed = without(r.waiting, t), without(r.granted, t), append(without(r.lapsed, t), t)
+	if t.on, t.due = nil, 0; n != nil {
+		m.endLease(n)
+	}
+}
+
+func (t *waiter) startOver() { t.tried, t.due = nil, 0 }
+
 // Serve tells an endpoint set where those that wait may find room.
 func (m *model) Serve(id int, readySets []int) {
 	r := m.sets[id]
-	r.queueSets = readySets
+	r.queueSets, r.told = readySets, true
+	m.takeBack(r, func(t *waiter) bool { return !slices.Contains(readySets, r.members[t.on.addr].readySet) })
 	m.grant(r)
 }
 
@@ -77,35 +167,49 @@ func (m *model) Serve(id int, readySets []int) {
 func (m *model) leave(t *waiter) {
 	t.set.waiting = without(t.set.waiting, t)
 	t.set.granted = without(t.set.granted, t)
+	t.set.lapsed = without(t.set.lapsed, t)
 	if t.on != nil {
 		m.endLease(t.on)
 	}
 }
 
 // used notes that an RPC has taken up what it was granted.
-func (m *model) used(t *waiter) { t.set.granted = without(t.set.granted, t) }
+func (m *model) used(t *waiter) {
+	t.set.granted = without(t.set.granted, t)
+	if t.tried != nil {
+		t.set.retries++
+	}
+}
 
 func without(ts []*waiter, t *waiter) []*waiter {
 	return slices.DeleteFunc(ts, func(o *waiter) bool { return o == t })
 }
 
-func (m *model) grant(r *endpointSet) {
-	for m.grantOne(r) {
+func (m *model) grant(r *endpointSet) { m.offerIn([]*endpointSet{r}) }
+
+// next returns the first that waits and that there is room for, with it.
+func (r *endpointSet) next() (*waiter, choice) {
+	if len(r.queueSets) == 0 {
+		return nil, choice{}
 	}
+	for _, t := range r.waiting {
+		if t.tried != nil && !r.othersReady(r.queueSets, t.tried) {
+			t.startOver()
+		}
+	}
+	for _, t := range r.waiting {
+		if c, _ := r.bestIn(r.queueSets, t.tried); len(c.best) > 0 {
+			return t, c
+		}
+	}
+	return nil, choice{}
 }
 
-// grantOne gives room to the first that waits. Where several members are equal, it
-// is taken up at once, so that it is known which one it was.
-func (m *model) grantOne(r *endpointSet) bool {
-	if len(r.waiting) == 0 {
-		return false
-	}
-	c, _ := r.bestIn(r.queueSets, nil)
-	if len(c.best) == 0 {
-		return false
-	}
-	t := r.waiting[0]
-	r.waiting = r.waiting[1:]
+// give gives room to one that waits. Where several members are equal, it is taken up
+// at once, so that it is known which one it was.
+func (m *model) give(t *waiter, c choice) {
+	r := t.set
+	r.waiting = without(r.waiting, t)
 	r.granted = append(r.granted, t)
 	r.woken = true
 	addr := c.best[0].endpoint.addr
@@ -117,9 +221,8 @@ func (m *model) grantOne(r *endpointSet) bool {
 		}
 		m.used(t)
 	}
-	t.on, t.start = m.endpoints[addr], m.now
-	m.Choose(r.id, c, addr)
-	return true
+	t.on, t.start, t.fresh, t.due = m.endpoints[addr], m.now, true, 0
+	m.Choose(r.id, c, addr, t.tried...)
 }
 
 // offer gives the room that n has to those that wait for it, by arrival.
@@ -134,28 +237,47 @@ func (m *model) offer(n *endpoint) {
 }
 
 func (m *model) offerIn(rs []*endpointSet) {
-	for again := true; again; {
-		rs = slices.DeleteFunc(rs, func(r *endpointSet) bool { return len(r.waiting) == 0 })
-		slices.SortFunc(rs, func(a, b *endpointSet) int { return a.waiting[0].arrival - b.waiting[0].arrival })
-		again = slices.ContainsFunc(rs, m.grantOne)
+	for {
+		var first *waiter
+		var room choice
+		for _, r := range rs {
+			if t, c := r.next(); t != nil && (first == nil || t.arrival < first.arrival) {
+				first, room = t, c
+			}
+		}
+		if first == nil {
+			return
+		}
+		m.give(first, room)
 	}
 }
 
-// revoke takes back what was granted on mb. Those RPCs wait again, at their places.
+// revoke takes back what was granted on mb.
 func (m *model) revoke(mb *member) {
-	r := mb.set
-	back := 0
+	m.takeBack(mb.set, func(t *waiter) bool { return t.on == mb.endpoint })
+	m.grant(mb.set)
+}
+
+// takeBack takes back some of what was granted. Those RPCs wait again, at their places.
+func (m *model) takeBack(r *endpointSet, some func(*waiter) bool) {
+	var back []*waiter
 	for _, t := range slices.Clone(r.granted) {
-		if t.on == mb.endpoint {
+		if some(t) {
 			r.granted = without(r.granted, t)
-			t.on = nil
-			r.waiting = append(r.waiting, t)
-			back++
+			r.wait(t)
+			if t.due = 0; t.tried != nil {
+				t.due = t.patience
+			}
+			back = append(back, t)
 		}
 	}
-	slices.SortFunc(r.waiting, func(a, b *waiter) int { return a.arrival - b.arrival })
-	for range back {
-		m.endLease(mb.endpoint)
+	slices.SortFunc(back, func(a, b *waiter) int { return a.arrival - b.arrival })
+	var leases []*endpoint
+	for _, t := range back {
+		leases = append(leases, t.on)
+		t.on = nil
 	}
-	m.grant(r)
+	for _, n := range leases {
+		m.endLease(n)
+	}
 }
