@@ -50,8 +50,8 @@ func startBrowser(t *testing.T) context.Context {
 // tab is the debug page in a tab.
 type tab struct {
 	*testing.T
-	ctx  context.Context
-	site *httptest.Server
+	ctx    context.Context
+	server *httptest.Server
 
 	mu         sync.Mutex
 	complaints []string
@@ -61,14 +61,14 @@ type tab struct {
 // nothing to complain of.
 func open(t *testing.T, browser context.Context, handler http.Handler, query string) *tab {
 	t.Helper()
-	p := &tab{T: t, site: httptest.NewServer(handler)}
+	p := &tab{T: t, server: httptest.NewServer(handler)}
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithListener(p.listen))
 	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
 	p.ctx = ctx
 	t.Cleanup(func() {
 		stop()
 		cancel()
-		p.site.Close()
+		p.server.Close()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		require.Empty(t, p.complaints)
@@ -84,7 +84,7 @@ func openPage(t *testing.T, browser context.Context, query string) *tab {
 
 func (p *tab) load(query string) {
 	p.Helper()
-	require.NoError(p, chromedp.Do(p.ctx, chromedp.Navigate(p.site.URL+"/"+query)))
+	require.NoError(p, chromedp.Do(p.ctx, chromedp.Navigate(p.server.URL+"/"+query)))
 }
 
 // listen notes what a page must not do: errors, messages on the console, among
@@ -101,7 +101,7 @@ func (p *tab) listen(event any) {
 	case *page.EventJavascriptDialogOpening:
 		complaint = "dialog: " + e.Message
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, p.site.URL+"/") {
+		if !strings.HasPrefix(e.Request.URL, p.server.URL+"/") {
 			complaint = "request to " + e.Request.URL
 		}
 	}

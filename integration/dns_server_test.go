@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"strings"
 	"sync"
@@ -20,16 +21,16 @@ type dnsServer struct {
 	mu      sync.Mutex
 	running []*dns.Server // none while it is down
 	records map[string][]dns.RR
-	rcodes  map[string]int // what is answered instead, by "TYPE name."
+	rcode   int // what is answered instead
 	mute    bool
 	asked   map[string]int // questions by "TYPE name."
-	overTCP int            // questions of those
+	overTCP map[string]bool
 }
 
 // startDNS starts a server on an address of loopback, "127.0.0.1" or "::1".
 func startDNS(t *testing.T, ip string) *dnsServer {
 	t.Helper()
-	s := &dnsServer{t: t, records: map[string][]dns.RR{}, rcodes: map[string]int{}, asked: map[string]int{}}
+	s := &dnsServer{t: t, records: map[string][]dns.RR{}, asked: map[string]int{}, overTCP: map[string]bool{}}
 	var err error
 	for range 20 { // a port may be free for UDP and not for TCP
 		var probe net.PacketConn
@@ -100,11 +101,11 @@ func (s *dnsServer) set(kind, name string, records ...string) {
 	s.records[kind+" "+name] = rrs
 }
 
-// fail has questions answered with a code; dns.RcodeSuccess ends that.
-func (s *dnsServer) fail(kind, name string, rcode int) {
+// fail has all questions answered with a code; dns.RcodeSuccess ends that.
+func (s *dnsServer) fail(rcode int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rcodes[kind+" "+name] = rcode
+	s.rcode = rcode
 }
 
 // silence has questions not answered.
@@ -121,6 +122,16 @@ func (s *dnsServer) questions(kind, name string) int {
 	return s.asked[kind+" "+name]
 }
 
+// questionsInAll returns how many questions came.
+func (s *dnsServer) questionsInAll() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, asked := range s.asked {
+		n += asked
+	}
+	return n
+}
+
 // waitQuestions waits until n more questions were answered. The one after those
 // shows that their answers have arrived: lookups do not overlap.
 func (s *dnsServer) waitQuestions(kind, name string, n int) {
@@ -129,10 +140,11 @@ func (s *dnsServer) waitQuestions(kind, name string, n int) {
 	wait(s.t, fmt.Sprint(n, " lookups of ", kind, " ", name), func() bool { return s.questions(kind, name) >= want })
 }
 
-func (s *dnsServer) questionsOverTCP() int {
+// questionsOverTCP returns the questions, "TYPE name.", that came over TCP.
+func (s *dnsServer) questionsOverTCP() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.overTCP
+	return maps.Clone(s.overTCP)
 }
 
 // ServeDNS answers one question.
@@ -144,13 +156,13 @@ func (s *dnsServer) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 	s.mu.Lock()
 	s.asked[kind+" "+name]++
 	if !overUDP {
-		s.overTCP++
+		s.overTCP[kind+" "+name] = true
 	}
 	mute := s.mute
 	answer.Answer = append(answer.Answer, s.records[kind+" "+name]...)
-	if answer.Rcode = s.rcodes[kind+" "+name]; answer.Rcode != dns.RcodeSuccess {
+	if answer.Rcode = s.rcode; answer.Rcode != dns.RcodeSuccess {
 		answer.Answer = nil
-	} else if !s.exists(name) {
+	} else if !s.existsLocked(name) {
 		answer.Rcode = dns.RcodeNameError
 	}
 	s.mu.Unlock()
@@ -167,8 +179,8 @@ func (s *dnsServer) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 	w.WriteMsg(answer)
 }
 
-// exists reports whether a name has records of any type. The caller holds mu.
-func (s *dnsServer) exists(name string) bool {
+// existsLocked reports whether a name has records of any type.
+func (s *dnsServer) existsLocked(name string) bool {
 	for question, records := range s.records {
 		if strings.HasSuffix(question, " "+name) && len(records) > 0 {
 			return true

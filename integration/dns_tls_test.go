@@ -70,7 +70,7 @@ func secureNode(t *testing.T, ip, certified string) (n *leastconntest.Node, port
 // TestDNSAuthority: certificates for the plain name verify, which is the
 // authority of dns-poll and srv.
 func TestDNSAuthority(t *testing.T) {
-	_, port, authorities, trust := secureNode(t, "127.0.0.1", "api.test")
+	n, port, authorities, trust := secureNode(t, "127.0.0.1", "api.test")
 	s := startDNS(t, "127.0.0.1")
 	s.set("A", "api.test.", "127.0.0.1")
 	s.set("A", "pod-a.test.", "127.0.0.1")
@@ -82,9 +82,8 @@ func TestDNSAuthority(t *testing.T) {
 		"srv://%s/_grpc._tcp.api.test?interval=1s%.0s": "api.test",
 		"srv://%s/_grpc._tcp.api.test.%.0s":            "api.test",
 	} {
-		l := dialTarget(t, fmt.Sprintf(target, s.addr, port), trust)
-		_, by := l.hold(1)
-		require.Equal(t, map[string]int{"a": 1}, by, target)
+		e := dialTarget(t, fmt.Sprintf(target, s.addr, port), all(n), trust)
+		e.hold(1, map[string]int{"a": 1})
 		require.Equal(t, want, <-authorities, target)
 	}
 }
@@ -92,9 +91,9 @@ func TestDNSAuthority(t *testing.T) {
 // TestDNSAuthorityOfAddresses: addresses verify as addresses.
 func TestDNSAuthorityOfAddresses(t *testing.T) {
 	for written, ip := range map[string]string{"127.0.0.1": "127.0.0.1", "[::1]": "::1", "[::1%25lo]": "::1"} {
-		_, port, authorities, trust := secureNode(t, ip, ip)
-		l := dialTarget(t, fmt.Sprintf("dns-poll:///%s:%s", written, port), trust)
-		l.hold(1)
+		n, port, authorities, trust := secureNode(t, ip, ip)
+		e := dialTarget(t, fmt.Sprintf("dns-poll:///%s:%s", written, port), all(n), trust)
+		e.hold(1, map[string]int{"a": 1})
 		require.Equal(t, strings.ReplaceAll(written, "%25lo", ""), <-authorities)
 	}
 }
@@ -102,10 +101,10 @@ func TestDNSAuthorityOfAddresses(t *testing.T) {
 // TestDNSIsNotTrusted: what an SRV record names as its target is no name that a
 // certificate may have.
 func TestDNSIsNotTrusted(t *testing.T) {
-	_, port, _, trust := secureNode(t, "127.0.0.1", "pod-a.test")
+	n, port, _, trust := secureNode(t, "127.0.0.1", "pod-a.test")
 	s := startDNS(t, "127.0.0.1")
 	s.set("A", "pod-a.test.", "127.0.0.1")
 	s.set("SRV", "_grpc._tcp.api.test.", "0 0 "+port+" pod-a.test.")
-	l := dialTarget(t, fmt.Sprintf("srv://%s/_grpc._tcp.api.test", s.addr), trust)
-	require.Contains(t, l.waitFailure(), "certificate is valid for pod-a.test, not api.test")
+	e := dialTarget(t, fmt.Sprintf("srv://%s/_grpc._tcp.api.test", s.addr), all(n), trust)
+	require.Contains(t, e.waitFailure(), "certificate is valid for pod-a.test, not api.test")
 }

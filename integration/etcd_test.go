@@ -1,179 +1,103 @@
 package integration
 
 import (
-	"context"
-	"sync"
+	"net/http"
+	"os/exec"
+	"runtime"
+	"slices"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/naming/endpoints"
 	etcdresolver "go.etcd.io/etcd/client/v3/naming/resolver"
+	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
-// registry is a service as etcd's clients see it.
-type registry struct {
-	t         *testing.T
-	endpoints endpoints.Manager
+// etcdSource is a service in a one-member cluster of etcd, whose addresses and
+// data stay while it is stopped.
+type etcdSource struct {
+	*testing.T
+	data    string
+	clients string // the address for clients
+	peers   string // the address for other members
+	process *process
+
+	client     *clientv3.Client
+	service    endpoints.Manager
+	registered []*leastconntest.Node
 }
 
-const etcdService = "chat"
-
-func newRegistry(t *testing.T, c *clientv3.Client) registry {
+func newEtcdSource(t *testing.T) *etcdSource {
 	t.Helper()
-	m, err := endpoints.NewManager(c, etcdService)
-	require.NoError(t, err)
-	return registry{t: t, endpoints: m}
-}
-
-// add registers the nodes, one after another.
-func (r registry) add(nodes ...*leastconntest.Node) {
-	r.t.Helper()
-	for _, n := range nodes {
-		err := r.endpoints.AddEndpoint(r.t.Context(), etcdService+"/"+n.Name(), endpoints.Endpoint{Addr: n.Addr()})
-		require.NoError(r.t, err)
-	}
-}
-
-func (r registry) remove(n *leastconntest.Node) {
-	r.t.Helper()
-	require.NoError(r.t, r.endpoints.DeleteEndpoint(r.t.Context(), etcdService+"/"+n.Name()))
-}
-
-// dialEtcd opens a channel to the service through etcd's own resolver.
-func dialEtcd(t *testing.T, c *clientv3.Client) *link {
-	t.Helper()
-	b, err := etcdresolver.NewBuilder(c)
-	require.NoError(t, err)
-	return dialTarget(t, "etcd:///"+etcdService, grpc.WithResolvers(b))
-}
-
-// TestD68EtcdSeesAScaleOut: a third endpoint is registered and takes the next
-// streams until it is level. One that is deleted gets no more, and its streams
-// live on.
-func TestD68EtcdSeesAScaleOut(t *testing.T) {
-	c := startEtcd(t).client()
-	ns, r := startNodes(t, "a", "b", "c"), newRegistry(t, c)
-	r.add(ns[:2]...)
-	l := dialEtcd(t, c)
-	l.waitUsable(ns[:2]...)
-	streams, by := l.hold(6)
-	require.Equal(t, map[string]int{"a": 3, "b": 3}, by)
-
-	r.add(ns[2])
-	l.waitUsable(ns[2])
-	more, by := l.hold(3)
-	require.Equal(t, map[string]int{"c": 3}, by)
-	streams = append(streams, more...)
-	more, by = l.hold(3)
-	require.Equal(t, map[string]int{"a": 1, "b": 1, "c": 1}, by)
-	streams = append(streams, more...)
-	l.alive(streams)
-	for _, n := range ns {
-		require.Equal(t, 1, n.Conns(), "connections to %s so far", n.Name())
-	}
-
-	r.remove(ns[0])
-	wait(t, "a is not used", func() bool { return !l.usable(ns[0]) })
-	more, by = l.hold(4)
-	require.Equal(t, map[string]int{"b": 2, "c": 2}, by)
-	l.alive(append(streams, more...))
-	require.Equal(t, 4, ns[0].HeldStreams())
-	require.Equal(t, []int{4, 6, 6}, l.inFlight(ns...))
-
-	// Registered again, it is known with the streams that it has kept.
-	r.add(ns[0])
-	l.waitUsable(ns[0])
-	_, by = l.hold(2)
-	require.Equal(t, map[string]int{"a": 2}, by)
-	require.Equal(t, []int{6, 6, 6}, l.inFlight(ns...))
-}
-
-// TestEtcdOutage: etcd is killed and comes back. Meanwhile the last list holds:
-// no RPC fails, no count changes but by RPCs. What is registered then is seen.
-func TestEtcdOutage(t *testing.T) {
-	e := startEtcd(t)
-	c := e.client()
-	ns, r := startNodes(t, "a", "b", "c"), newRegistry(t, c)
-	r.add(ns[:2]...)
-	l := dialEtcd(t, c)
-	l.waitUsable(ns[:2]...)
-	streams, by := l.hold(6)
-	require.Equal(t, map[string]int{"a": 3, "b": 3}, by)
-
-	calls := callAllTheTime(l)
-	e.stop()
-	calls.waitMore(100)
-	require.NoError(t, calls.end())
-	more, by := l.hold(4)
-	require.Equal(t, map[string]int{"a": 2, "b": 2}, by)
-	streams = append(streams, more...)
-
-	calls = callAllTheTime(l)
-	e.start()
-	calls.waitMore(100)
-	require.NoError(t, calls.end())
-	require.Equal(t, []int{5, 5, 0}, l.inFlight(ns...))
-
-	r.add(ns[2])
-	l.waitUsable(ns[2])
-	more, by = l.hold(5)
-	require.Equal(t, map[string]int{"c": 5}, by)
-	l.alive(append(streams, more...))
-	for _, n := range ns {
-		require.Equal(t, 1, n.Conns(), "connections to %s so far", n.Name())
-	}
-}
-
-// calls are unary RPCs, one after another.
-type calls struct {
-	t       *testing.T
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-
-	mu   sync.Mutex
-	made int
-	err  error // the first one
-}
-
-// callAllTheTime makes calls until end or the end of the test.
-func callAllTheTime(l *link) *calls {
-	ctx, cancel := context.WithCancel(l.t.Context())
-	c := &calls{t: l.t, cancel: cancel}
-	c.running.Go(func() {
-		for ctx.Err() == nil {
-			_, err := l.unary()
-			c.mu.Lock()
-			c.made++
-			if c.err == nil && ctx.Err() == nil {
-				c.err = err
-			}
-			c.mu.Unlock()
-		}
+	s := &etcdSource{T: t, data: t.TempDir(), clients: reserveAddr(t), peers: reserveAddr(t)}
+	s.start()
+	var err error
+	s.client, err = clientv3.New(clientv3.Config{
+		Endpoints: []string{"http://" + s.clients}, DialTimeout: time.Minute, Logger: zap.NewNop(),
 	})
-	l.t.Cleanup(func() { c.end() })
-	return c
+	require.NoError(t, err)
+	t.Cleanup(func() { s.client.Close() })
+	s.service, err = endpoints.NewManager(s.client, "chat")
+	require.NoError(t, err)
+	return s
 }
 
-func (c *calls) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.made
+// start starts the server, which must not run, and waits until it serves.
+func (s *etcdSource) start() {
+	s.Helper()
+	clients, peers := "http://"+s.clients, "http://"+s.peers
+	c := exec.Command(lookup(s.T, "etcd", "apt-get install etcd-server, or put the program into PATH"), "--name", "test", "--data-dir", s.data,
+		"--listen-client-urls", clients, "--advertise-client-urls", clients,
+		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "test="+peers,
+		"--logger", "zap", "--log-level", "warn")
+	c.Env = []string{"ETCD_UNSUPPORTED_ARCH=" + runtime.GOARCH} // and no other settings
+	s.process = startProcess(s.T, c, syscall.SIGKILL)
+	s.process.until("serve", func() bool {
+		health, err := http.Get(clients + "/health")
+		if err != nil {
+			return false
+		}
+		health.Body.Close()
+		return health.StatusCode == http.StatusOK
+	})
 }
 
-// waitMore waits until n more calls have ended.
-func (c *calls) waitMore(n int) {
-	c.t.Helper()
-	until := c.count() + n
-	wait(c.t, "more calls", func() bool { return c.count() >= until })
+// list registers nodes and deletes others, one after another.
+func (s *etcdSource) list(nodes ...*leastconntest.Node) {
+	s.Helper()
+	for _, n := range nodes {
+		if !slices.Contains(s.registered, n) {
+			require.NoError(s, s.service.AddEndpoint(s.Context(), "chat/"+n.Name(), endpoints.Endpoint{Addr: n.Addr()}))
+		}
+	}
+	for _, n := range s.registered {
+		if !slices.Contains(nodes, n) {
+			require.NoError(s, s.service.DeleteEndpoint(s.Context(), "chat/"+n.Name()))
+		}
+	}
+	s.registered = slices.Clone(nodes)
 }
 
-// end lets the last call end and returns the first error.
-func (c *calls) end() error {
-	c.cancel()
-	c.running.Wait()
-	return c.err
+// dial opens a channel to the service through etcd's own resolver.
+func (s *etcdSource) dial(nodes ...*leastconntest.Node) *env {
+	s.Helper()
+	b, err := etcdresolver.NewBuilder(s.client)
+	require.NoError(s, err)
+	return dialTarget(s.T, "etcd:///chat", all(nodes...), grpc.WithResolvers(b))
+}
+
+// outage is the server's death, and its return.
+func (s *etcdSource) outage(start func() *traffic) {
+	tr := start()
+	s.process.end(syscall.SIGKILL)
+	tr.through("a", 50)
+	s.start()
+	tr.through("a", 50)
+	require.Empty(s, tr.end())
 }

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,25 +22,7 @@ type exampleClient struct {
 	*testing.T
 	process *exec.Cmd
 	addr    string // of the page and the metrics
-	output  journal
-}
-
-// journal is what a process has printed so far.
-type journal struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.String()
+	output  output
 }
 
 // buildProgram returns the path of a program of the root module, or of this one.
@@ -128,7 +108,7 @@ func (f nodeFile) list(maxInFlight int, nodes ...*leastconntest.Node) {
 
 // Two processes show their own load each; together they show what the servers
 // handle.
-func TestD82TwoProcesses(t *testing.T) {
+func TestTwoProcessesShowTheirOwn(t *testing.T) {
 	program := buildProgram(t, "../examples/client")
 	nodes := startNodes(t, "a", "b", "c")
 	caps := []int{2, 3}

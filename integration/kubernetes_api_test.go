@@ -10,14 +10,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
 // kubeAPI is as much of a Kubernetes API server as kuberesolver asks: it tells
 // those who watch of the EndpointSlices of the service "chat" in namespace
 // "shop".
 type kubeAPI struct {
+	*testing.T
 	url  string
 	port int // of all pods
+	pods []*leastconntest.Node
 
 	mu      sync.Mutex
 	slices  []kubeSlice // in the order in which they were made
@@ -56,25 +60,13 @@ type (
 	}
 )
 
-// pod is one that is ready, and terminating one that ends and still serves what
-// it has.
-func pod(ip string) kubeEndpoint         { return kubePod(ip, true) }
-func terminating(ip string) kubeEndpoint { return kubePod(ip, false) }
-
-func kubePod(ip string, ready bool) kubeEndpoint {
-	return kubeEndpoint{
-		Addresses:  []string{ip},
-		Conditions: map[string]bool{"ready": ready, "serving": true, "terminating": !ready},
-	}
-}
-
 // startKubeAPI starts an API server for as long as the test runs. The pods
 // listen on the port, which is named "grpc".
 func startKubeAPI(t *testing.T, port string) *kubeAPI {
 	t.Helper()
 	number, err := strconv.Atoi(port)
 	require.NoError(t, err)
-	a := &kubeAPI{port: number, changed: make(chan struct{}), ended: make(chan struct{})}
+	a := &kubeAPI{T: t, port: number, changed: make(chan struct{}), ended: make(chan struct{})}
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /apis/discovery.k8s.io/v1/watch/namespaces/shop/endpointslices", a.watch)
 	server := httptest.NewServer(routes)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,8 +28,7 @@ type prometheusServer struct {
 // as the test runs.
 func startPrometheus(t *testing.T, addrs ...string) *prometheusServer {
 	t.Helper()
-	program, err := exec.LookPath("prometheus")
-	require.NoError(t, err, "this test needs the Prometheus server: apt-get install prometheus, or put the prometheus program into PATH")
+	program := lookup(t, "prometheus", "apt-get install prometheus, or put the program into PATH")
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `
@@ -37,30 +37,23 @@ scrape_configs: [{job_name: test, static_configs: [{targets: ["%s"]}]}]
 `, strings.Join(addrs, `", "`)), 0o600))
 	addr := reserveAddr(t)
 	p := &prometheusServer{t, "http://" + addr}
-	var output journal
-	process := exec.Command(program, "--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"),
+	c := exec.Command(program, "--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"),
 		"--web.listen-address", addr, "--log.level", "warn")
-	process.Stdout, process.Stderr = &output, &output
-	require.NoError(t, process.Start())
-	t.Cleanup(func() {
-		require.NoError(t, process.Process.Signal(os.Interrupt))
-		require.NoError(t, process.Wait(), "%s", &output)
-	})
-	require.Eventually(t, func() bool {
+	startProcess(t, c, syscall.SIGTERM).until("be ready", func() bool {
 		answer, err := http.Get(p.url + "/-/ready")
 		if err != nil {
 			return false
 		}
 		answer.Body.Close()
 		return answer.StatusCode == http.StatusOK
-	}, patience, pollPeriod, "prometheus is ready: %s", &output)
+	})
 	return p
 }
 
 // Questions to Prometheus are asked again until the answer is right, but not all
 // the time: it has to scrape, too.
 const (
-	patience   = 20 * time.Second
+	patience   = time.Minute
 	pollPeriod = 100 * time.Millisecond
 )
 

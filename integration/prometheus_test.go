@@ -2,6 +2,8 @@ package integration
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,7 +14,7 @@ import (
 
 // What Prometheus has scraped from a client is what the servers handle and
 // have handled. The client waits at its caps, so that there is time to compare.
-func TestD89PrometheusScrapesTheExample(t *testing.T) {
+func TestPrometheusScrapesTheExample(t *testing.T) {
 	nodes := startNodes(t, "a", "b", "c")
 	file := newNodeFile(t)
 	file.list(3, nodes[:2]...)
@@ -64,4 +66,19 @@ func TestD89PrometheusScrapesTheExample(t *testing.T) {
 	nodes[0].EndStreams()
 	hold(0, 4, 4)
 	agree(2, 0, nodes[1:]...)
+
+	last := fmt.Sprintf(`grpc_lb_least_conn_in_flight{grpc_lb_least_conn_endpoint=%q,grpc_target=%q} 3`, nodes[1].Addr(), file.target())
+	require.Contains(t, c.output.String(), last+"\n", "what the example prints")
+}
+
+// The document shows the code with which the example turns the metrics on, byte
+// by byte.
+func TestVerifyDocTurnsMetricsOn(t *testing.T) {
+	source, err := os.ReadFile("metrics/dial.go")
+	require.NoError(t, err)
+	code, found := strings.CutPrefix(string(source), "package main\n\n")
+	require.True(t, found)
+	doc, err := os.ReadFile("../docs/verify.md")
+	require.NoError(t, err)
+	require.Contains(t, string(doc), "```text\n"+code+"```\n")
 }

@@ -1,162 +1,121 @@
 package integration
 
 import (
-	"cmp"
-	"context"
+	"fmt"
 	"io"
+	"net"
+	"strings"
 	"syscall"
-	"testing"
+	"text/template"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
-// quartet is one RPC of each kind that a node behind a proxy holds.
-type quartet struct {
-	*mix
-	proxy  *proxy
-	node   *leastconntest.Node
-	calls  []*heldCall
-	cancel context.CancelFunc
-}
-
-// heldCall is an RPC of a kind.
-type heldCall struct {
-	peerCall
-	stream grpc.ClientStream
-	result chan error
-}
-
-// quartetEnding is a way for the RPCs to end.
-type quartetEnding struct {
-	name     string
-	end      func(*quartet) // nil when the deadline does it
-	deadline time.Duration
-	unary    []codes.Code // of the RPC whose client has seen no answer yet
-	streams  []codes.Code
-	unheard  bool // by the node: HAProxy may keep its side open until it times out
-}
-
-func one(c codes.Code) []codes.Code { return []codes.Code{c} }
-
-var quartetEndings = []quartetEnding{
-	{name: "OK", end: (*quartet).finish, unary: one(codes.OK), streams: one(codes.OK)},
-	{name: "application error", end: (*quartet).fail, unary: one(codes.OK), streams: one(codes.Aborted)},
-	{name: "cancel", end: func(q *quartet) { q.cancel() }, unary: one(codes.Canceled), streams: one(codes.Canceled)},
-	// The node keeps the deadline, too, and may be first: it resets the stream,
-	// which the proxy reports as it does any other reset.
-	{name: "deadline", deadline: 500 * time.Millisecond, unary: []codes.Code{codes.DeadlineExceeded, codes.Unavailable},
-		streams: []codes.Code{codes.DeadlineExceeded, codes.Internal}},
-	{name: "channel closed", end: func(q *quartet) { q.Close() }, unary: one(codes.Canceled), streams: one(codes.Canceled), unheard: true},
-	{name: "node stopped", end: func(q *quartet) { q.node.Stop() }, unary: one(codes.Unavailable), streams: one(codes.Internal)},
-	{name: "worker killed", end: func(q *quartet) { q.proxy.signalWorker(syscall.SIGKILL) },
-		unary: one(codes.Unavailable), streams: one(codes.Unavailable)},
-}
-
-// However RPCs of any kind that go through a proxy end, what they were counted
-// for is given back, at both ends.
-func TestProxyEveryEndOfEveryKind(t *testing.T) {
-	eachProxy(t, func(t *testing.T, k proxyKind) {
-		for _, e := range quartetEndings {
-			t.Run(e.name, func(t *testing.T) {
-				n := startNodes(t, "far")[0]
-				p := startProxy(t, k, settings{}, n)
-				q := &quartet{mix: dialMix(t, p), proxy: p, node: n}
-				q.run(e)
-			})
-		}
-	})
-}
-
-func (q *quartet) run(e quartetEnding) {
-	q.node.HoldUnary(true)
-	defer q.node.HoldUnary(false)
-	q.ctx, q.cancel = context.WithTimeout(q.ctx, cmp.Or(e.deadline, time.Minute))
-	defer q.cancel()
-	for _, call := range peerCalls {
-		q.start(call)
+// nginx needs no root, and none of the directories that its package makes.
+var nginx = kind{name: "nginx", proxy: &proxyKind{
+	args:   func(p *proxy) []string { return []string{"-e", "stderr", "-p", p.dir, "-c", p.file()} },
+	reload: syscall.SIGHUP,
+	drain:  syscall.SIGQUIT,
+	ready:  func(*proxy) bool { return true },
+	limit: func(streams int) settings {
+		return settings{HTTP: fmt.Sprintf("http2_max_concurrent_streams %d;", streams)}
+	},
+	timeless: settings{Clients: `grpc_set_header grpc-timeout "";`},
+	idle:     settings{HTTP: "keepalive_timeout 200ms; client_header_timeout 200ms;"},
+	config: template.Must(template.New("nginx").Parse(`
+{{if .Root}}user root;{{end}}
+daemon off;
+worker_processes 1;
+pid pid;
+error_log stderr notice;
+{{.Settings.Global}}
+events {}
+http {
+	access_log off;
+	client_body_temp_path body;
+	proxy_temp_path proxy;
+	fastcgi_temp_path fastcgi;
+	uwsgi_temp_path uwsgi;
+	scgi_temp_path scgi;
+	{{.Settings.HTTP}}
+	upstream nodes { {{range .Nodes}}
+		server {{.Addr}} max_fails=0;{{end}}
 	}
-	if e.end != nil {
-		wait(q.T, "the node holds the RPCs", func() bool { return q.node.Live() == len(q.calls) })
-		q.inFlight(len(q.calls))
-		e.end(q)
+	server {
+		listen {{.Addr}} http2;
+		add_header worker $pid always;
+		{{.Settings.Clients}}
+		location / { grpc_pass grpc://nodes; }
 	}
-	for _, c := range q.calls {
-		want := e.streams
-		if c.kind == leastconntest.Unary {
-			want = e.unary
-		}
-		err := <-c.result
-		require.Contains(q, want, status.Code(err), "%v: %v", c.kind, err)
-	}
-	q.inFlight(0)
-	if !e.unheard {
-		q.counts(0)
+	server {
+		listen {{.Admin}};
+		location / { return 200 $pid; }
 	}
 }
+`)),
+}}
 
-// start makes an RPC, waits for what it can see of the node, and has it read to
-// its end.
-func (q *quartet) start(call peerCall) {
-	q.Helper()
-	desc := &grpc.StreamDesc{
-		ClientStreams: call.kind == leastconntest.ClientStream || call.kind == leastconntest.Bidi,
-		ServerStreams: call.kind == leastconntest.ServerStream || call.kind == leastconntest.Bidi,
-	}
-	s, err := q.Conn().NewStream(q.ctx, desc, "/grpc.testing.TestService/"+call.method)
-	c := &heldCall{peerCall: call, stream: s, result: make(chan error, 1)}
-	q.calls = append(q.calls, c)
+var haproxy = kind{name: "haproxy", proxy: &proxyKind{
+	args:   func(p *proxy) []string { return []string{"-W", "-S", p.control, "-f", p.file()} },
+	reload: syscall.SIGUSR2,
+	drain:  syscall.SIGUSR1,
+	// The master loses the signals that come before it takes commands.
+	ready: func(p *proxy) bool {
+		said, err := p.tryCommand("show proc")
+		return err == nil && strings.Contains(said, "worker")
+	},
+	limit: func(streams int) settings {
+		return settings{Global: fmt.Sprintf("tune.h2.max-concurrent-streams %d", streams)}
+	},
+	timeless: settings{Clients: "http-request del-header grpc-timeout"},
+	idle:     settings{HTTP: "timeout client 200ms"},
+	config: template.Must(template.New("haproxy").Parse(`
+global
+	{{.Settings.Global}}
+defaults
+	mode http
+	retries 0
+	timeout connect 20s
+	timeout client 60s
+	timeout server 60s
+	{{.Settings.HTTP}}
+frontend clients
+	bind {{.Addr}} proto h2
+	http-response set-header worker %pid
+	{{.Settings.Clients}}
+	default_backend nodes
+backend nodes{{range $i, $n := .Nodes}}
+	server node{{$i}} {{$n.Addr}} proto h2{{end}}
+frontend admin
+	bind {{.Admin}}
+	http-request return status 200 content-type text/plain lf-string %pid
+`)),
+	masterEnds: true,
+}}
+
+// command has the current worker of HAProxy do something.
+func (p *proxy) command(what string) {
+	p.Helper()
+	said, err := p.tryCommand("@1 " + what)
+	require.NoError(p, err)
+	require.Empty(p, strings.TrimSpace(said), "what HAProxy said to %q", what)
+}
+
+// tryCommand sends a command to HAProxy's master and returns the answer.
+func (p *proxy) tryCommand(what string) (string, error) {
+	conn, err := net.Dial("tcp", p.control)
 	if err != nil {
-		c.result <- err
-		return
+		return "", err
 	}
-	// From here on, why it fails comes with RecvMsg.
-	if call.request != nil {
-		_ = s.SendMsg(call.request)
-		_ = s.CloseSend()
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := io.WriteString(conn, what+"\n"); err != nil {
+		return "", err
 	}
-	if call.kind != leastconntest.Unary {
-		_, _ = s.Header()
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil { // else it waits for more
+		return "", err
 	}
-	go func() {
-		err := s.RecvMsg(call.response)
-		for err == nil && desc.ServerStreams {
-			err = s.RecvMsg(call.response)
-		}
-		if err == io.EOF {
-			err = nil
-		}
-		c.result <- err
-	}()
-}
-
-// finish ends the RPCs as both sides want it: who sends requests says that
-// there are no more, and the node ends the others.
-func (q *quartet) finish() {
-	q.node.HoldUnary(false)
-	for _, c := range q.calls {
-		if c.request == nil {
-			require.NoError(q, c.stream.CloseSend())
-		}
-	}
-	wait(q.T, "the half-closed streams have ended", func() bool {
-		return q.node.LiveOf(leastconntest.ClientStream, leastconntest.Bidi) == 0
-	})
-	q.node.EndStreams()
-}
-
-// fail has the node fail the streams. The unary RPC succeeds; a later one fails
-// before anything else is said.
-func (q *quartet) fail() {
-	q.node.HoldUnary(false)
-	q.node.FailStreams(codes.Aborted)
-	require.NoError(q, q.node.WaitLive(q.ctx, 0))
-	q.node.SetFail(codes.ResourceExhausted)
-	_, err := q.Unary(q.ctx)
-	require.Equal(q, codes.ResourceExhausted, status.Code(err), "%v", err)
+	said, err := io.ReadAll(conn)
+	return string(said), err
 }

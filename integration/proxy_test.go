@@ -1,7 +1,12 @@
 package integration
 
 import (
+	"bufio"
 	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,43 +17,33 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
 // proxyKind is a program that can stand in front of nodes.
 type proxyKind struct {
-	program string // and the Debian package that has it
-	args    func(*proxy) []string
-	config  *template.Template
-	reload  syscall.Signal    // read the configuration again; the old worker drains
-	drain   syscall.Signal    // take no more connections, and end with the last stream
-	ready   func(*proxy) bool // its signals work
+	args       func(*proxy) []string
+	config     *template.Template
+	reload     syscall.Signal    // read the configuration again; the old worker drains
+	drain      syscall.Signal    // take no more connections, and end with the last stream
+	ready      func(*proxy) bool // its signals work
+	masterEnds bool              // when its worker is killed
 
 	limit    func(streams int) settings // for each connection
 	idle     settings                   // connections without streams are closed after 200 ms
 	timeless settings                   // nodes are not told of deadlines
 }
 
-var proxyKinds = []proxyKind{nginx, haproxy}
-
-// eachProxy runs a test once for each kind of proxy.
-func eachProxy(t *testing.T, test func(*testing.T, proxyKind)) {
-	for _, k := range proxyKinds {
-		t.Run(k.program, func(t *testing.T) { test(t, k) })
-	}
-}
-
-// proxyPatience is how long a proxy may take to do something.
-const proxyPatience = 20 * time.Second
-
-// settings are directives of a proxy's configuration: of the process, of HTTP,
-// and of the port for clients.
-type settings struct{ Global, HTTP, Clients string }
-
-// proxy is a reverse proxy in a process of its own: a master, and a worker that
-// serves. Its addresses and its configuration stay while it is stopped.
+// proxy is a reverse proxy: a master, and a worker that serves. Its addresses
+// and its configuration stay while it is stopped.
 type proxy struct {
-	t        *testing.T
-	kind     proxyKind
+	*testing.T
+	kind     kind
 	settings settings
 	nodes    []server // that it stands in front of
 	dir      string
@@ -57,74 +52,47 @@ type proxy struct {
 	admin   string // answers HTTP/1 requests with the id of the worker's process
 	control string // takes commands, if the program does
 
-	// Of the process that runs now or ran last.
-	process *exec.Cmd
-	exited  chan struct{} // closed when it has ended; then output may be read
-	output  *bytes.Buffer
+	process *process // that runs now or ran last
 }
 
-// startProxy starts a proxy in front of nodes for as long as the test runs.
-func startProxy(t *testing.T, kind proxyKind, s settings, nodes ...server) *proxy {
+func startProxy(t *testing.T, k kind, s settings, nodes ...server) *proxy {
 	t.Helper()
 	p := &proxy{
-		t: t, kind: kind, settings: s, nodes: nodes, dir: t.TempDir(),
+		T: t, kind: k, settings: s, nodes: nodes, dir: t.TempDir(),
 		addr: reserveAddr(t), admin: reserveAddr(t), control: reserveAddr(t),
 	}
-	t.Cleanup(p.stop)
-	p.start()
+	p.restart()
 	return p
 }
 
-// start starts the proxy, which must not run, and waits until it serves.
-func (p *proxy) start() {
-	p.t.Helper()
-	program, err := exec.LookPath(p.kind.program)
-	require.NoError(p.t, err, "this test needs %s: apt-get install %[1]s, or put the %[1]s program into PATH", p.kind.program)
+// restart starts the proxy, which must not run, and waits until it serves.
+func (p *proxy) restart() {
+	p.Helper()
 	p.configure()
-	p.output, p.exited = new(bytes.Buffer), make(chan struct{})
-	p.process = exec.Command(program, p.kind.args(p)...)
-	p.process.Stdout, p.process.Stderr = p.output, p.output
-	require.NoError(p.t, p.process.Start())
-	process, exited := p.process, p.exited
-	guard, err := startGuard(process.Process.Pid)
-	go func() {
-		process.Wait()
-		if guard != nil {
-			guard.Process.Kill()
-			guard.Wait()
-		}
-		close(exited)
-	}()
-	require.NoError(p.t, err)
-	wait(p.t, p.kind.program+" serves", func() bool {
-		select {
-		case <-p.exited:
-			require.FailNow(p.t, p.kind.program+" has ended", p.output.String())
-		default:
-		}
+	program := lookup(p.T, p.kind.name, "apt-get install "+p.kind.name+", or put the program into PATH")
+	p.process = startProcess(p.T, exec.Command(program, p.kind.proxy.args(p)...), syscall.SIGTERM)
+	p.process.until("serve", func() bool {
 		_, err := p.tryWorker()
-		return err == nil && p.kind.ready(p)
+		return err == nil && p.kind.proxy.ready(p)
 	})
 }
 
-// startGuard starts a process that ends the proxy if the test binary ends before
-// it, as it does when its time is over.
-func startGuard(pid int) (*exec.Cmd, error) {
-	guard := exec.Command("sh", "-c", `cat; kill -TERM "$0"`, strconv.Itoa(pid))
-	// Nothing is ever written to it, and it is closed with the test binary.
-	if _, err := guard.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if err := guard.Start(); err != nil {
-		return nil, err
-	}
-	return guard, nil
+// configure writes the configuration, which a running proxy reads when it is
+// told to reload.
+func (p *proxy) configure() {
+	p.Helper()
+	var config bytes.Buffer
+	require.NoError(p, p.kind.proxy.config.Execute(&config, map[string]any{
+		"Root": os.Geteuid() == 0, "Settings": p.settings, "Nodes": p.nodes, "Addr": p.addr, "Admin": p.admin,
+	}))
+	require.NoError(p, os.WriteFile(p.file(), config.Bytes(), 0o600))
 }
 
-func (p *proxy) Addr() string { return p.addr }
-func (p *proxy) Name() string { return p.kind.program }
+func (p *proxy) file() string { return filepath.Join(p.dir, "config") }
 
-// Live is how many RPCs the nodes behind the proxy handle now.
+func (p *proxy) Addr() string { return p.addr }
+func (p *proxy) Name() string { return p.kind.name }
+
 func (p *proxy) Live() (n int) {
 	for _, node := range p.nodes {
 		n += node.Live()
@@ -132,56 +100,123 @@ func (p *proxy) Live() (n int) {
 	return n
 }
 
-// configure writes the configuration, which a running proxy reads when it is
-// told to reload.
-func (p *proxy) configure() {
-	p.t.Helper()
-	var config bytes.Buffer
-	require.NoError(p.t, p.kind.config.Execute(&config, map[string]any{
-		"Root": os.Geteuid() == 0, "Settings": p.settings, "Nodes": p.nodes, "Addr": p.addr, "Admin": p.admin,
-	}))
-	require.NoError(p.t, os.WriteFile(p.file(), config.Bytes(), 0o600))
-}
+// node is the only one behind the proxy.
+func (p *proxy) node() *leastconntest.Node { return p.nodes[0].(*leastconntest.Node) }
 
-func (p *proxy) file() string { return filepath.Join(p.dir, "config") }
+func (p *proxy) holdUnary() { p.node().HoldUnary(true) }
 
-// signal tells the master something.
-func (p *proxy) signal(s syscall.Signal) {
-	p.t.Helper()
-	require.NoError(p.t, p.process.Process.Signal(s))
-}
-
-// end ends the proxy at once, with the streams that it carries.
-func (p *proxy) end() {
-	p.t.Helper()
-	p.signal(syscall.SIGTERM)
-	p.waitEnded()
-}
-
-// waitEnded waits until the proxy has ended.
-func (p *proxy) waitEnded() {
-	p.t.Helper()
-	select {
-	case <-p.exited:
-	case <-time.After(proxyPatience):
-		require.FailNow(p.t, p.kind.program+" does not end")
+// endHeld ends unary RPCs with OK: a node cannot fail them.
+func (p *proxy) endHeld(code codes.Code) {
+	p.node().HoldUnary(false)
+	if code == codes.OK {
+		p.node().EndStreams()
+	} else {
+		p.node().FailStreams(code)
 	}
 }
 
-// stop ends the proxy with the test.
-func (p *proxy) stop() {
-	if p.process == nil || p.process.Process == nil {
+func (p *proxy) drain() {
+	p.Helper()
+	p.process.signal(p.kind.proxy.drain)
+}
+
+func (p *proxy) waitDrained() { p.process.waitEnded() }
+
+// crash kills the worker.
+func (p *proxy) crash() {
+	p.Helper()
+	p.signalWorker(syscall.SIGKILL)
+	if p.kind.proxy.masterEnds {
+		p.process.waitEnded()
+	}
+}
+
+// reload has a new worker take over, waits until the old one drains and returns
+// the old one's process id.
+func (p *proxy) reload() (old int) {
+	p.Helper()
+	old, idle, err := p.visit()
+	require.NoError(p, err)
+	defer idle.Close()
+	p.configure()
+	p.process.signal(p.kind.proxy.reload)
+	_, err = io.Copy(io.Discard, idle) // a worker that drains closes its idle connections after its ports
+	require.NoError(p, err, "the old worker of %s does not drain", p.kind.name)
+	require.NotEqual(p, old, p.worker())
+	return old
+}
+
+// worker returns the id of the process that accepts connections.
+func (p *proxy) worker() (pid int) {
+	p.Helper()
+	wait(p.T, "a worker of "+p.kind.name, func() (ok bool) {
+		var err error
+		pid, err = p.tryWorker()
+		return err == nil
+	})
+	return pid
+}
+
+func (p *proxy) tryWorker() (pid int, err error) {
+	pid, conn, err := p.visit()
+	if err == nil {
+		conn.Close()
+	}
+	return pid, err
+}
+
+// visit asks a worker for its process id, over a connection that is open then.
+func (p *proxy) visit() (pid int, conn net.Conn, err error) {
+	conn, err = net.Dial("tcp", p.admin)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() {
+		if err != nil {
+			conn.Close()
+		}
+	}()
+	conn.SetDeadline(time.Now().Add(time.Minute))
+	if _, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: admin\r\n\r\n"); err != nil {
+		return 0, nil, err
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	_, err = fmt.Fscan(answer.Body, &pid)
+	return pid, conn, err
+}
+
+// signalWorker tells the worker something.
+func (p *proxy) signalWorker(s syscall.Signal) {
+	p.Helper()
+	require.NoError(p, syscall.Kill(p.worker(), s))
+}
+
+// waitGone waits until a former worker has ended, as it does with its last
+// stream.
+func (p *proxy) waitGone(pid int) {
+	p.Helper()
+	wait(p.T, "the old worker of "+p.kind.name+" has ended", func() bool {
+		return syscall.Kill(pid, 0) == syscall.ESRCH
+	})
+}
+
+// waitServing waits until RPCs go to the process that serves now. No server may
+// have fewer RPCs in flight than the system.
+func (e *env) waitServing(s system) {
+	e.Helper()
+	e.waitReady(s)
+	p, ok := s.(*proxy)
+	if !ok {
 		return
 	}
-	p.process.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.exited:
-	case <-time.After(proxyPatience):
-		p.t.Errorf("%s does not end; it is killed, and may leave a worker behind", p.kind.program)
-		p.process.Process.Kill()
-		<-p.exited
-	}
-	if p.t.Failed() {
-		p.t.Logf("%s said:\n%s", p.kind.program, p.output)
-	}
+	pid := strconv.Itoa(p.worker())
+	wait(e.T, "an answer from worker "+pid, func() bool {
+		var header metadata.MD
+		_, err := grpc_testing.NewTestServiceClient(e.conn).UnaryCall(e.Context(), &grpc_testing.SimpleRequest{}, grpc.Header(&header))
+		by := header.Get("worker")
+		return err == nil && len(by) == 1 && by[0] == pid
+	})
 }

@@ -82,7 +82,7 @@ func inFlightOn(screen string) map[string]int {
 
 // In a real terminal the table changes in place while the third server becomes
 // level, and its last state stays when the program has ended.
-func TestD88WatchInATerminal(t *testing.T) {
+func TestWatchInATerminal(t *testing.T) {
 	term := startTerminal(t, buildProgram(t, "../interop/scenarios"), "-watch", "-every", "100ms")
 	term.see("two servers, level", func(screen string) bool {
 		by := inFlightOn(screen)

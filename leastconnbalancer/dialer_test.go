@@ -3,6 +3,7 @@ package leastconnbalancer_test
 import (
 	"context"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +12,24 @@ import (
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
+
+// quickly makes a channel try again at once to connect.
+func quickly() leastconntest.ChannelConfig {
+	return leastconntest.ChannelConfig{ServiceConfig: withoutPenalty, DialOptions: []grpc.DialOption{retryAfter(5 * time.Millisecond)}}
+}
+
+// retryAfter is how long a channel waits before it connects again.
+func retryAfter(d time.Duration) grpc.DialOption {
+	return grpc.WithConnectParams(grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: d, Multiplier: 1, MaxDelay: d},
+		MinConnectTimeout: patience,
+	})
+}
+
+func dialAlias(ctx context.Context, addr string) (net.Conn, error) {
+	_, addr, _ = strings.Cut(addr, "@")
+	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+}
 
 // dialer makes a channel's connections. It counts the attempts by node, and can
 // let them wait or fail.
@@ -25,16 +44,10 @@ func newDialer() *dialer {
 	return &dialer{begun: map[string]int{}, gates: map[string]chan struct{}{}, errs: map[string]error{}}
 }
 
-// dialOptions returns the options of a channel that connects through d and
-// repeats failed attempts quickly.
-func dialOptions(d *dialer) []grpc.DialOption {
-	return []grpc.DialOption{
-		grpc.WithContextDialer(d.dial),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1, MaxDelay: 20 * time.Millisecond},
-			MinConnectTimeout: 20 * time.Second,
-		}),
-	}
+// options are those of a channel that connects through d and waits so long
+// before it connects again.
+func (d *dialer) options(retry time.Duration) []grpc.DialOption {
+	return []grpc.DialOption{grpc.WithContextDialer(d.dial), retryAfter(retry)}
 }
 
 func (d *dialer) dial(ctx context.Context, addr string) (net.Conn, error) {
@@ -83,9 +96,11 @@ func (d *dialer) open(nodes ...*leastconntest.Node) {
 	}
 }
 
-// fail lets connections to the node fail with err, nil ends that.
-func (d *dialer) fail(n *leastconntest.Node, err error) {
+// fail lets connections to the nodes fail with err, nil ends that.
+func (d *dialer) fail(err error, nodes ...*leastconntest.Node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.errs[n.Addr()] = err
+	for _, n := range nodes {
+		d.errs[n.Addr()] = err
+	}
 }

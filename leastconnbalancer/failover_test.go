@@ -1,190 +1,281 @@
 package leastconnbalancer_test
 
 import (
-	"math/rand/v2"
-	"net"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/resolver"
-
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
-	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
-	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
 )
 
-// blackhole is an endpoint that accepts connections and never says a word.
-func (l *lab) blackhole() resolver.Endpoint {
-	l.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(l, err)
-	l.Cleanup(func() { listener.Close() })
-	return resolver.Endpoint{Addresses: []resolver.Address{{Addr: listener.Addr().String()}}}
+// waitsFor checks that RPCs wait for d from now, to the nanosecond, and then go
+// to the endpoint.
+func (c *fakeConn) waitsFor(d time.Duration, then string) {
+	c.tb.Helper()
+	require.Equal(c.tb, "wait", c.at())
+	passes(d - 1)
+	require.Equal(c.tb, "wait", c.at(), "1 ns before %v are over", d)
+	_, s := c.published()
+	require.Contains(c.tb, []connectivity.State{connecting, idle}, s)
+	passes(1)
+	require.Equal(c.tb, then, c.at(), "after %v", d)
 }
 
-// A level that hangs at the start is given its time, from the start.
-func TestHangingLevelIsGivenUp(t *testing.T) {
-	for _, wait := range []time.Duration{0, 300 * time.Millisecond, time.Second} {
-		t.Run(wait.String(), func(t *testing.T) {
-			l := newLab(t)
-			b := l.nodes("b")[0]
-			cfg := priorityFailover(wait)
-			cfg.Endpoints = append([]resolver.Endpoint{l.blackhole()}, lcresolver.SetPriority(b.Endpoint(), 1))
-			c := l.unused(cfg)
-			before := time.Now()
-			require.Equal(t, "b", c.unary())
-			took := time.Since(before)
-			require.GreaterOrEqual(t, took, wait)
-			require.Less(t, took, wait+8*time.Second, "the default is 10 s, a connection is given up after 20 s")
-			require.Equal(t, map[string]int{"b": 10}, tally(c.calls(10)))
-			c.waitState(connectivity.Ready)
+var failovers = map[string]time.Duration{
+	`{}`:                            10 * time.Second,
+	`{"priorityFailover":null}`:     10 * time.Second,
+	`{"priorityFailover":"1.5s"}`:   1500 * time.Millisecond,
+	`{"priorityFailover":"250ms"}`:  250 * time.Millisecond,
+	`{"priorityFailover":"0.001s"}`: time.Millisecond,
+	`{"priorityFailover":"3600s"}`:  time.Hour,
+}
+
+func TestLevelIsWaitedForAtStart(t *testing.T) {
+	for config, want := range failovers {
+		inFakeTime(t, config, func(t *testing.T, c *fakeConn) {
+			c.list(config, "a", "b")
+			c.connect("b")
+			c.waitsFor(want, "b")
+			c.connect("a")
+			require.Equal(t, "a", c.at())
 		})
 	}
 }
 
-// An endpoint that moves between levels is the same: its streams count, its
-// connection stays.
-func TestEndpointMovesBetweenLevels(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b", "c")
-	a, b, other := ns[:1], ns[1:2], ns[2:]
-	c := l.dialLevels(priorityFailover(time.Minute), levels(ns), ns...)
-	held := c.load(ns, 3, 2, 1)
-	for _, list := range [][]resolver.Endpoint{
-		levels(ns[1:], a), levels(other, b, a), levels(a, nil, ns[1:]), levels(nil, nil, ns), levels(a, ns[1:]),
+func TestLevelThatReconnectsIsWaitedFor(t *testing.T) {
+	for config, want := range failovers {
+		inFakeTime(t, config, func(t *testing.T, c *fakeConn) {
+			c.list(config, "a", "b")
+			c.connect("ab")
+			for range 3 {
+				passes(2 * want)
+				c.report("a", idle)
+				passes(want / 2)
+				c.report("a", connecting)
+				require.Equal(t, "wait", c.at())
+				c.report("a", ready)
+				require.Equal(t, "a", c.at(), "the time begins anew")
+			}
+			passes(2 * want)
+			c.report("a", idle)
+			c.waitsFor(want, "b")
+			passes(want)
+			c.report("a", connecting)
+			require.Equal(t, "b", c.at(), "its time is over")
+			c.report("a", ready)
+			require.Equal(t, "a", c.at())
+			c.report("a", idle)
+			c.waitsFor(want, "b")
+		})
+	}
+}
+
+func TestLevelThatFailedIsNotWaitedFor(t *testing.T) {
+	inFakeTime(t, "at once", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "ac", "b")
+		c.connect("b")
+		c.report("a", connecting, failure)
+		require.Equal(t, "wait", c.at(), "c still connects")
+		c.report("c", connecting, failure)
+		require.Equal(t, "b", c.at())
+		passes(time.Minute)
+		c.report("a", idle, connecting)
+		require.Equal(t, "b", c.at(), "it has failed and not been ready since")
+		c.list(`{}`, "acd", "b")
+		require.Equal(t, "b", c.at(), "nor do newcomers change that")
+		c.report("a", ready)
+		require.Equal(t, "a", c.at())
+		c.report("a", idle)
+		c.waitsFor(10*time.Second, "b")
+	})
+}
+
+func TestZeroDoesNotWait(t *testing.T) {
+	inFakeTime(t, "0s", func(t *testing.T, c *fakeConn) {
+		c.list(`{"priorityFailover":"0s"}`, "a", "b")
+		require.Equal(t, "wait", c.at(), "nothing is ready")
+		c.connect("b")
+		require.Equal(t, "b", c.at())
+		c.connect("a")
+		require.Equal(t, "a", c.at())
+		c.report("a", idle)
+		require.Equal(t, "b", c.at())
+	})
+}
+
+// Each level has its own time; the last is all there is, and waited for as long
+// as it takes.
+func TestEveryLevelHasItsTime(t *testing.T) {
+	inFakeTime(t, "three", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "a", "b", "c")
+		c.connect("abc")
+		c.report("a", idle)
+		passes(6 * time.Second)
+		require.Equal(t, "wait", c.at())
+		c.report("b", idle)
+		passes(4 * time.Second)
+		require.Equal(t, "wait", c.at(), "now for b")
+		c.waitsFor(10*time.Second, "c")
+		c.report("c", idle)
+		passes(time.Hour)
+		require.Equal(t, "wait", c.at())
+		_, s := c.published()
+		require.Equal(t, connecting, s)
+		c.report("c", connecting, ready)
+		require.Equal(t, "c", c.at())
+	})
+	inFakeTime(t, "a failed one between", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "a", "b", "c")
+		c.connect("c")
+		c.report("b", connecting, failure)
+		c.waitsFor(10*time.Second, "c")
+	})
+	inFakeTime(t, "all fail", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "a", "b", "c")
+		for _, name := range []string{"a", "c", "b"} {
+			require.Equal(t, "wait", c.at())
+			c.report(name, connecting, failure)
+		}
+		require.Equal(t, "no connection to b", c.at())
+		_, s := c.published()
+		require.Equal(t, failure, s)
+	})
+}
+
+// A new duration holds for the waiting that goes on, too.
+func TestNewFailoverTime(t *testing.T) {
+	for _, tc := range []struct {
+		from, to    string
+		after, more time.Duration
+	}{
+		{"3600s", "5s", time.Second, 4 * time.Second},
+		{"3600s", "5s", time.Minute, 0},
+		{"5s", "60s", time.Second, 59 * time.Second},
+		{"60s", "0s", time.Second, 0},
 	} {
-		require.NoError(t, c.Update(list...))
-		c.counts(ns, 3, 2, 1)
-		require.NoError(t, leastconntest.PingAll(held))
+		inFakeTime(t, fmt.Sprint(tc), func(t *testing.T, c *fakeConn) {
+			c.list(`{"priorityFailover":"`+tc.from+`"}`, "a", "b")
+			c.connect("b")
+			passes(tc.after)
+			require.Equal(t, "wait", c.at())
+			c.list(`{"priorityFailover":"`+tc.to+`"}`, "a", "b")
+			if tc.more > 0 {
+				c.waitsFor(tc.more, "b")
+			}
+			passes(1)
+			require.Equal(t, "b", c.at())
+		})
 	}
-	_, by := c.hold(2)
-	require.Equal(t, map[string]int{"a": 2}, by)
-	require.NoError(t, c.Update(levels(ns)...))
-	_, by = c.hold(7)
-	require.Equal(t, map[string]int{"b": 3, "c": 4}, by)
-	c.counts(ns, 5, 5, 5)
-	l.conns(ns, 1, 1, 1)
 }
 
-// The same address may stand in two levels of two channels: what either sends
-// there, both count.
-func TestTwoChannelsDisagreeOnLevels(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b", "c")
-	config := leastconnbalancer.Config{ResourceKey: l.Name(), PriorityFailover: leastconnbalancer.NewDuration(time.Minute)}.ServiceConfig()
-	dial := func(eps []resolver.Endpoint) *channel {
-		return l.dialAs(l.Name(), leastconntest.ChannelConfig{ServiceConfig: config, Endpoints: eps}, ns...)
+// A level that has gone, and a balancer that is closed, leave no timer that
+// does anything.
+func TestTimerGoesWithItsLevel(t *testing.T) {
+	ends := map[string]func(*fakeConn){
+		"ready":   func(c *fakeConn) { c.connect("a") },
+		"failed":  func(c *fakeConn) { c.report("a", connecting, failure) },
+		"removed": func(c *fakeConn) { c.list(`{}`, "", "b") },
+		"moved":   func(c *fakeConn) { c.list(`{}`, "", "ab") },
+		"closed":  func(c *fakeConn) { c.balancer.Close() },
 	}
-	one, two := dial(levels(ns[:2], ns[2:])), dial(levels(ns[1:], ns[:1]))
-	two.waitMembers(2, ns...)
-	_, by := one.hold(4)
-	require.Equal(t, map[string]int{"a": 2, "b": 2}, by)
-	_, by = two.hold(4)
-	require.Equal(t, map[string]int{"b": 1, "c": 3}, by)
-	_, by = one.hold(3)
-	require.Equal(t, map[string]int{"a": 2, "b": 1}, by)
-	one.counts(ns, 4, 4, 3)
-
-	two.lab.served(ns, 4, 4, 3)
-	require.NoError(t, two.Update(levels(ns[:1], ns[1:])...))
-	_, by = two.hold(1)
-	require.Equal(t, map[string]int{"a": 1}, by)
-	require.NoError(t, one.Close())
-	l.wait("the first's streams are given back", func() bool { return two.snapshot().InFlight == 5 })
-	two.counts(ns, 1, 1, 3)
+	for name, end := range ends {
+		inFakeTime(t, name, func(t *testing.T, c *fakeConn) {
+			c.list(`{}`, "a", "b")
+			c.connect("b")
+			passes(5 * time.Second)
+			end(c)
+			before, _ := c.published()
+			passes(time.Hour)
+			after, _ := c.published()
+			require.Equal(t, before, after, "pickers")
+		})
+	}
 }
 
-// A level of which all nodes are draining is not available.
-func TestDrainingLevelIsPassedOver(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b", "c")
-	weighted := func(a, b, c uint32) []resolver.Endpoint {
-		eps := levels(ns[:2], ns[2:])
-		for i, w := range []uint32{a, b, c} {
-			eps[i] = lcresolver.SetWeight(eps[i], w)
-		}
-		return eps
-	}
-	c := l.dialLevels(priorityFailover(time.Minute), weighted(1, 1, 1), ns...)
-	c.load(ns[:2], 2, 1)
-	for range 3 {
-		require.NoError(t, c.Update(weighted(0, 1, 1)...))
-		require.Equal(t, "b", c.unary())
-		require.NoError(t, c.Update(weighted(0, 0, 1)...))
-		require.Equal(t, "c", c.unary())
-		c.counts(ns, 2, 1, 0)
-		require.NoError(t, c.Update(weighted(1, 0, 1)...))
-		require.Equal(t, "a", c.unary())
-	}
-	require.NoError(t, c.Update(weighted(0, 0, 0)...))
-	require.ErrorContains(t, c.unavailable(), "least_conn: all 3 endpoints are draining (weight 0)")
-	require.NoError(t, c.Update(weighted(1, 1, 1)...))
-	_, by := c.hold(3)
-	require.Equal(t, map[string]int{"a": 1, "b": 2}, by)
-	l.conns(ns, 1, 1, 1)
+// Nothing is waited for where nobody can take RPCs.
+func TestLevelsComeAndGo(t *testing.T) {
+	inFakeTime(t, "", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "", "b")
+		c.connect("b")
+		require.Equal(t, "b", c.at())
+		c.list(`{}`, "a", "b")
+		c.connect("a")
+		require.Equal(t, "a", c.at())
+		c.list(`{}`, "", "", "b")
+		require.Equal(t, "b", c.at())
+		c.list(`{}`, "", "", "b", "a")
+		require.Equal(t, "b", c.at())
+		c.connect("a")
+		c.list(`{}`, "", "", "", "a")
+		require.Equal(t, "a", c.at())
+		c.list(`{}`, "c", "a")
+		c.waitsFor(10*time.Second, "a")
+		c.list(`{}`, "a", "c")
+		require.Equal(t, "a", c.at())
+	})
 }
 
-// Levels come and go under load: no RPC fails, no stream is lost or miscounted.
-func TestLevelsChangeUnderLoad(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b", "c", "d")
-	c := l.dialLevels(priorityFailover(time.Minute), levels(ns), ns...)
-	held := c.load(ns, 4, 3, 2, 1)
-	bg := c.background(2*time.Millisecond, 20*time.Second)
-	stop := c.watch(valid)
-	for range 60 {
-		eps := leastconntest.Endpoints(ns...)
-		rand.Shuffle(len(eps), func(i, j int) { eps[i], eps[j] = eps[j], eps[i] })
-		for i := range eps {
-			eps[i] = lcresolver.SetPriority(eps[i], rand.Uint32N(3))
-			eps[i] = lcresolver.SetWeight(eps[i], rand.Uint32N(3))
-		}
-		eps[0] = lcresolver.SetWeight(eps[0], 1)
-		require.NoError(t, c.Update(eps[:1+rand.IntN(4)]...))
-		seen := bg.done.Load()
-		l.wait("RPCs run", func() bool { return bg.done.Load() > seen+2 })
-	}
-	stop()
-	bg.stop(l)
-	require.NoError(t, leastconntest.PingAll(held))
-	c.counts(ns, 4, 3, 2, 1)
-}
-
-// A channel that is closed while RPCs wait for a level leaves nothing, though
-// they might have waited for an hour.
-func TestClosedWhileALevelIsWaitedFor(t *testing.T) {
-	l := newLab(t)
-	b := l.nodes("b")[0]
-	cfg := priorityFailover(time.Hour)
-	cfg.Endpoints = append([]resolver.Endpoint{l.blackhole()}, lcresolver.SetPriority(b.Endpoint(), 1))
-	c := l.dialWith(cfg, b)
-	waiting := l.async(func() (string, error) { return c.Unary(l.ctx) })
-	l.wait("the RPC waits", func() bool { return c.Conn().GetState() == connectivity.Connecting })
-	ledger := c.ledger()
-	require.NoError(t, c.Close())
-	require.Error(t, (<-waiting).err)
-	require.Zero(t, b.Started())
-	l.collected(ledger)
-}
-
-// Levels that have gone leave nothing, however many there were.
-func TestLevelsThatWentLeaveNothing(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a")
-	c := l.dial(ns...)
-	c.load(ns, 2)
-	move := func(from, to uint32) {
-		for p := from; p < to; p++ {
-			require.NoError(t, c.Update(lcresolver.SetPriority(ns[0].Endpoint(), p)))
-		}
-	}
-	move(0, 100)
-	heap := heapInUse()
-	move(100, 5000)
-	l.wait("the heap has grown by less than 256 KB", func() bool { return heapInUse() < heap+256<<10 })
-	require.EqualValues(t, 4999, c.member(ns[0]).Priority)
-	c.counts(ns, 2)
-	l.conns(ns, 1)
+// A level is what its endpoints of now make it: one that a ready endpoint has
+// joined is waited for again, one that is left with failed ones is not.
+func TestEndpointsThatMoveChangeTheirLevels(t *testing.T) {
+	inFakeTime(t, "ready one joins a failed level", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "a", "bc")
+		c.report("a", connecting, failure)
+		c.connect("bc")
+		c.list(`{}`, "ab", "c")
+		require.Equal(t, "b", c.at())
+		c.report("b", idle)
+		c.waitsFor(10*time.Second, "c")
+	})
+	inFakeTime(t, "connecting one joins a failed level", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "a", "bc")
+		c.report("a", connecting, failure)
+		c.connect("c")
+		c.list(`{}`, "ab", "c")
+		require.Equal(t, "c", c.at())
+	})
+	inFakeTime(t, "connecting one leaves failed ones behind", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "ab", "c")
+		c.connect("c")
+		c.report("a", connecting, failure)
+		require.Equal(t, "wait", c.at())
+		c.list(`{}`, "a", "cb")
+		require.Equal(t, "c", c.at())
+		c.list(`{}`, "ad", "cb")
+		require.Equal(t, "c", c.at(), "it has failed and not been ready since")
+	})
+	inFakeTime(t, "ready one leaves connecting ones behind", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "ab", "c")
+		c.connect("ac")
+		require.Equal(t, "a", c.at())
+		c.list(`{}`, "b", "ca")
+		require.Equal(t, "wait", c.at())
+		passes(10 * time.Second)
+		require.Contains(t, []string{"a", "c"}, c.at())
+	})
+	inFakeTime(t, "all drain for a while", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "a", "b")
+		c.connect("b")
+		passes(5 * time.Second)
+		c.list(`{}`, "A", "b")
+		require.Equal(t, "b", c.at())
+		before, _ := c.published()
+		passes(time.Minute)
+		after, _ := c.published()
+		require.Equal(t, before, after, "pickers")
+		c.list(`{}`, "a", "b")
+		c.waitsFor(10*time.Second, "b")
+		c.list(`{}`, "A", "b")
+		c.list(`{}`, "a", "b")
+		c.waitsFor(10*time.Second, "b")
+	})
+	inFakeTime(t, "level is made of others", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "a", "b")
+		c.report("a", connecting, failure)
+		c.connect("b")
+		require.Equal(t, "b", c.at())
+		c.list(`{}`, "c", "b")
+		require.Equal(t, "b", c.at(), "it takes over from the one that has failed")
+	})
 }

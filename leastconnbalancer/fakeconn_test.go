@@ -1,9 +1,14 @@
 package leastconnbalancer_test
 
 import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/balancer"
@@ -14,62 +19,129 @@ import (
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
+	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// fakeConn is a channel in which the test says what becomes of connections. It
-// is for one goroutine, as gRPC's calls on a balancer are, and for tests whose
-// time is a bubble's.
+const (
+	idle       = connectivity.Idle
+	connecting = connectivity.Connecting
+	ready      = connectivity.Ready
+	failure    = connectivity.TransientFailure
+)
+
+// fakeConn is a channel without a network. Either the test says what becomes of
+// connections, for which it is one goroutine in a bubble's time, or each of them
+// succeeds when the channel is driven.
 type fakeConn struct {
 	balancer.ClientConn // nil; embedded because the interface demands it
-	t                   *testing.T
-	balancer            balancer.Balancer
+
+	tb       testing.TB
+	balancer balancer.Balancer
+	config   serviceconfig.LoadBalancingConfig
+	target   resolver.Target
+	recorder estats.MetricsRecorder
 
 	mu       sync.Mutex // a leaf: nothing is called with it held
-	subConns map[string]*fakeSubConn
+	subConns []*fakeSubConn
 	updates  int
 	state    balancer.State
+
+	// succeeds lets each connection succeed. What the channel has to tell the
+	// balancer waits in a queue until drive delivers it, one event at a time as
+	// gRPC's serializer does, since a balancer calls Connect with its locks held.
+	succeeds bool
+	// eager delivers the queue at each NewSubConn too, that is in the middle of
+	// UpdateClientConnState, where endpointsharding holds its publishing back. gRPC
+	// never does that; it spares the setup of a large peer the quadratic bring-up,
+	// and is for setup alone.
+	eager  bool
+	events []fakeEvent
+	ready  int           // SubConns that are READY
+	wake   chan struct{} // has room for one; filled by whatever may end the wait in awaitReady
 }
 
-// newFakeConn builds the policy with the config in a channel of its own.
-func newFakeConn(t *testing.T) *fakeConn {
-	c := &fakeConn{t: t, subConns: map[string]*fakeSubConn{}}
-	c.balancer = balancer.Get(leastconnbalancer.Name).Build(c, balancer.BuildOptions{})
-	t.Cleanup(c.balancer.Close)
-	return c
+// noMetrics drops all measurements, like a channel without a stats handler. One
+// value for all, so that asking for it allocates nothing.
+var noMetrics estats.MetricsRecorder = estats.UnimplementedMetricsRecorder{}
+
+// newFakeConn is a channel that nobody has built a policy in.
+func newFakeConn(tb testing.TB) *fakeConn {
+	return &fakeConn{
+		tb: tb, recorder: noMetrics, wake: make(chan struct{}, 1),
+		target: resolver.Target{URL: url.URL{Scheme: "fake", Path: "/" + tb.Name()}},
+	}
 }
 
-// list gives the policy one-letter endpoints by level, the highest first. The
-// config may be "", which is none.
+func (c *fakeConn) build(builder balancer.Builder) {
+	c.balancer = builder.Build(c, balancer.BuildOptions{Target: c.target, Authority: "service"})
+}
+
+// inFakeTime runs a test whose clock stands still until all wait.
+func inFakeTime(t *testing.T, name string, test func(*testing.T, *fakeConn)) {
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakeConn(t)
+			c.build(balancer.Get(leastconnbalancer.Name))
+			t.Cleanup(c.balancer.Close)
+			test(t, c)
+		})
+	})
+}
+
+// passes lets the time go by.
+func passes(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// list gives the policy one-letter endpoints by level, the highest first; those
+// in capitals drain. The config may be "", which is none.
 func (c *fakeConn) list(config string, levels ...string) {
-	c.t.Helper()
-	var lb serviceconfig.LoadBalancingConfig
+	c.tb.Helper()
+	c.config = nil
 	if config != "" {
 		cfg, err := parse(config)
-		require.NoError(c.t, err)
-		lb = &cfg
+		require.NoError(c.tb, err)
+		c.config = &cfg
 	}
 	var eps []resolver.Endpoint
 	for level, names := range levels {
 		for _, name := range names {
-			ep := resolver.Endpoint{Addresses: []resolver.Address{{Addr: string(name)}}}
-			eps = append(eps, lcresolver.SetPriority(ep, uint32(level)))
+			addr := strings.ToLower(string(name))
+			ep := lcresolver.SetPriority(resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}}, uint32(level))
+			if addr != string(name) {
+				ep = lcresolver.SetWeight(ep, 0)
+			}
+			eps = append(eps, ep)
 		}
 	}
-	require.NoError(c.t, c.balancer.UpdateClientConnState(balancer.ClientConnState{
-		ResolverState:  resolver.State{Endpoints: eps},
-		BalancerConfig: lb,
-	}))
+	require.NoError(c.tb, c.update(eps))
 	synctest.Wait()
 }
 
-// report tells the policy what becomes of the endpoint's connection.
-func (c *fakeConn) report(name string, states ...connectivity.State) {
-	c.t.Helper()
+func (c *fakeConn) update(endpoints []resolver.Endpoint) error {
+	return c.balancer.UpdateClientConnState(balancer.ClientConnState{
+		ResolverState:  resolver.State{Endpoints: endpoints},
+		BalancerConfig: c.config,
+	})
+}
+
+// open returns the endpoint's connections that are not shut down.
+func (c *fakeConn) open(addr string) []*fakeSubConn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.subConns), func(sc *fakeSubConn) bool {
+		return sc.addr != addr || sc.state == connectivity.Shutdown
+	})
+}
+
+// report tells the policy what becomes of the endpoint's newest connection.
+func (c *fakeConn) report(addr string, states ...connectivity.State) {
+	c.tb.Helper()
 	for _, s := range states {
-		c.mu.Lock()
-		sc := c.subConns[name]
-		c.mu.Unlock()
-		sc.listener(balancer.SubConnState{ConnectivityState: s, ConnectionError: fakeError(name)})
+		open := c.open(addr)
+		sc := open[len(open)-1]
+		sc.listener(balancer.SubConnState{ConnectivityState: s, ConnectionError: errors.New("no connection to " + addr)})
 		if s == connectivity.Ready {
 			sc.health(balancer.SubConnState{ConnectivityState: connectivity.Ready})
 		}
@@ -77,33 +149,19 @@ func (c *fakeConn) report(name string, states ...connectivity.State) {
 	}
 }
 
-// fakeError is why the connection to an endpoint fails.
-type fakeError string
-
-func (e fakeError) Error() string { return "no connection to " + string(e) }
-
-// ready makes the endpoints ready.
-func (c *fakeConn) ready(names string) {
-	c.t.Helper()
+// connect makes the endpoints ready.
+func (c *fakeConn) connect(names string) {
+	c.tb.Helper()
 	for _, name := range names {
-		c.report(string(name), connectivity.Connecting, connectivity.Ready)
+		c.report(string(name), connecting, ready)
 	}
 }
 
-// at returns where RPCs go now: the endpoint, "wait", or what they fail with.
-func (c *fakeConn) at() string {
+// picker returns the picker published last.
+func (c *fakeConn) picker() balancer.Picker {
 	c.mu.Lock()
-	p := c.state.Picker
-	c.mu.Unlock()
-	res, err := p.Pick(balancer.PickInfo{Ctx: c.t.Context()})
-	switch err {
-	case nil:
-		defer res.Done(balancer.DoneInfo{})
-		return res.SubConn.(*fakeSubConn).name
-	case balancer.ErrNoSubConnAvailable:
-		return "wait"
-	}
-	return err.Error()
+	defer c.mu.Unlock()
+	return c.state.Picker
 }
 
 // published is how many pickers there were, and the channel's state.
@@ -113,34 +171,69 @@ func (c *fakeConn) published() (int, connectivity.State) {
 	return c.updates, c.state.ConnectivityState
 }
 
-func (c *fakeConn) UpdateState(s balancer.State) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.updates++
-	c.state = s
+// at returns where RPCs go now: the endpoint, "wait", or what they fail with.
+func (c *fakeConn) at() string {
+	res, err := c.picker().Pick(balancer.PickInfo{Ctx: c.tb.Context()})
+	switch err {
+	case nil:
+		defer res.Done(balancer.DoneInfo{})
+		return res.SubConn.(*fakeSubConn).addr
+	case balancer.ErrNoSubConnAvailable:
+		return "wait"
+	}
+	return err.Error()
+}
+
+// pick makes one pick and returns the address that it went to, and its Done,
+// which may be nil.
+func (c *fakeConn) pick() (string, func(balancer.DoneInfo)) {
+	c.tb.Helper()
+	res, err := c.picker().Pick(balancer.PickInfo{FullMethodName: "/fake.Service/Call", Ctx: c.tb.Context()})
+	require.NoError(c.tb, err)
+	return res.SubConn.(*fakeSubConn).addr, res.Done
+}
+
+// picks makes n picks of RPCs that end with err at once.
+func (c *fakeConn) picks(n int, err error) {
+	c.tb.Helper()
+	for range n {
+		_, done := c.pick()
+		done(balancer.DoneInfo{Err: err, BytesSent: true, BytesReceived: true})
+	}
+}
+
+// endpoint is what the ledger of the target knows of an endpoint.
+func (c *fakeConn) endpoint(addr string) state.EndpointSnapshot {
+	ch := channel{env: &env{T: c.tb.(*testing.T)}, key: c.target.String()}
+	return ch.of(addr)
 }
 
 func (c *fakeConn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOptions) (balancer.SubConn, error) {
-	sc := &fakeSubConn{name: addrs[0].Addr, listener: opts.StateListener}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.subConns[sc.name] = sc
+	if len(addrs) != 1 || opts.StateListener == nil {
+		return nil, errors.New("want one address and a StateListener")
+	}
+	if c.eager {
+		c.drive()
+	}
+	sc := &fakeSubConn{conn: c, addr: addrs[0].Addr, listener: opts.StateListener, state: connectivity.Idle}
+	if !c.succeeds {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.subConns = append(c.subConns, sc)
+	}
 	return sc, nil
 }
 
-func (c *fakeConn) ResolveNow(resolver.ResolveNowOptions)   {}
-func (c *fakeConn) Target() string                          { return "fake:///service" }
-func (c *fakeConn) MetricsRecorder() estats.MetricsRecorder { return benchMetrics }
-
-// fakeSubConn does nothing by itself.
-type fakeSubConn struct {
-	balancer.SubConn // nil; embedded because the interface demands it
-	name             string
-	listener, health func(balancer.SubConnState)
+func (c *fakeConn) UpdateState(s balancer.State) {
+	c.mu.Lock()
+	c.updates++
+	c.state = s
+	c.mu.Unlock()
+	c.wakeUp()
 }
 
-func (s *fakeSubConn) Connect()  {}
-func (s *fakeSubConn) Shutdown() {}
-func (s *fakeSubConn) RegisterHealthListener(listener func(balancer.SubConnState)) {
-	s.health = listener
-}
+func (c *fakeConn) RemoveSubConn(sc balancer.SubConn)                    { sc.Shutdown() }
+func (c *fakeConn) UpdateAddresses(balancer.SubConn, []resolver.Address) {}
+func (c *fakeConn) ResolveNow(resolver.ResolveNowOptions)                {}
+func (c *fakeConn) Target() string                                       { return c.target.String() }
+func (c *fakeConn) MetricsRecorder() estats.MetricsRecorder              { return c.recorder }

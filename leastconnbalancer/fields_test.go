@@ -81,6 +81,9 @@ func (f wrongField) config(value string) string {
 }
 
 var wrongFields = []wrongField{
+	{"resourceKey", []string{`5`, `{"a":1}`}, `a string`},
+	{"priorityFailover", []string{`5`, `{"seconds":5}`, `"soon"`, `"5"`, `""`, `"-1s"`, `"3600.000000001s"`, `"99999999999999999h"`},
+		`a duration from "0s" to "3600s", such as "1.5s"`},
 	{"failurePenalty", []string{`1`, `true`, `{}`, `""`, `"1"`, `"soon"`, `"-1ns"`, `"60.000000001s"`, `"2m"`},
 		`a duration from "0s" to "60s", such as "1.5s"`},
 	{"maxInFlight", []string{`-1`, `0.5`, `"1"`, `true`, `[]`, `2147483648`, `4294967295`, `4294967296`, `1e100`},
@@ -95,6 +98,13 @@ var wrongFields = []wrongField{
 	{"slowStart.aggression", []string{`0`, `-1`, `"1"`, `{}`, `0.009999999`, `100.000001`, `1e999`}, `a number from 0.01 to 100`},
 }
 
+// dialError is what gRPC says of a service config.
+func dialError(serviceConfig string) error {
+	_, err := grpc.NewClient("passthrough:///unused",
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(serviceConfig))
+	return err
+}
+
 // A value that a field does not take is refused by the text that tells all of
 // it.
 func TestWrongFieldIsRefused(t *testing.T) {
@@ -103,11 +113,16 @@ func TestWrongFieldIsRefused(t *testing.T) {
 			says := `least_conn: field ` + field.name + `: value ` + value + `: want ` + field.allowed
 			_, err := parse(field.config(value))
 			require.EqualError(t, err, says)
-			_, err = grpc.NewClient("passthrough:///unused",
-				grpc.WithTransportCredentials(insecure.NewCredentials()),
-				grpc.WithDefaultServiceConfig(selecting(field.config(value))))
-			require.ErrorContains(t, err, says)
+			require.ErrorContains(t, dialError(selecting(field.config(value))), says)
 		}
+	}
+	for js, says := range map[string]string{
+		`{"resourceKey":"` + strings.Repeat("k", 1025) + `"}`: `least_conn: field resourceKey: value "` + strings.Repeat("k", 32) + `"… has 1025 bytes, want at most 1024`,
+		`["a"]`: `least_conn: configuration ["a"]: want a JSON object`,
+		`"a"`:   `least_conn: configuration "a": want a JSON object`,
+	} {
+		_, err := parse(js)
+		require.ErrorContains(t, err, says)
 	}
 	for _, js := range []string{`{"slowStart":{}}`, `{"slowStart":{"window":null}}`, `{"slowStart":{"aggression":1}}`} {
 		_, err := parse(js)
@@ -126,23 +141,24 @@ func TestWrongConfigOfAProgramIsRefused(t *testing.T) {
 		`field slowStart.minWeightPercent: value`: {SlowStart: &leastconnbalancer.SlowStart{MinWeightPercent: ptr(0.0)}},
 		`field slowStart.aggression: value 101`:   {SlowStart: &leastconnbalancer.SlowStart{Aggression: ptr(101.0)}},
 	} {
-		_, err := grpc.NewClient("passthrough:///unused",
-			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(c.ServiceConfig()))
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, dialError(c.ServiceConfig()), says)
 	}
 }
 
 // What is not set is not written, so that parents hand on defaults as such.
 func TestFieldsAreWrittenAsGiven(t *testing.T) {
 	for want, c := range map[string]leastconnbalancer.Config{
-		`{}`:                            {},
-		`{"failurePenalty":"0s"}`:       {FailurePenalty: leastconnbalancer.NewDuration(0)},
-		`{"failurePenalty":"0.25s"}`:    {FailurePenalty: leastconnbalancer.NewDuration(250 * time.Millisecond)},
-		`{"maxInFlight":7}`:             {MaxInFlight: 7},
-		`{"onFull":"fail"}`:             {OnFull: leastconnbalancer.OnFullFail},
-		`{"onFull":"queue"}`:            {OnFull: leastconnbalancer.OnFullQueue},
-		`{"maxQueued":1}`:               {MaxQueued: ptr[uint32](1)},
-		`{"slowStart":{"window":"0s"}}`: {SlowStart: &leastconnbalancer.SlowStart{}},
+		`{}`: {},
+		`{"resourceKey":"k","priorityFailover":"1.242232122s"}`: {ResourceKey: "k", PriorityFailover: leastconnbalancer.NewDuration(1242232122)},
+		`{"priorityFailover":"0.000000001s"}`:                   {PriorityFailover: leastconnbalancer.NewDuration(1)},
+		`{"priorityFailover":"3600s"}`:                          {PriorityFailover: leastconnbalancer.NewDuration(time.Hour)},
+		`{"failurePenalty":"0s"}`:                               {FailurePenalty: leastconnbalancer.NewDuration(0)},
+		`{"failurePenalty":"0.25s"}`:                            {FailurePenalty: leastconnbalancer.NewDuration(250 * time.Millisecond)},
+		`{"maxInFlight":7}`:                                     {MaxInFlight: 7},
+		`{"onFull":"fail"}`:                                     {OnFull: leastconnbalancer.OnFullFail},
+		`{"onFull":"queue"}`:                                    {OnFull: leastconnbalancer.OnFullQueue},
+		`{"maxQueued":1}`:                                       {MaxQueued: ptr[uint32](1)},
+		`{"slowStart":{"window":"0s"}}`:                         {SlowStart: &leastconnbalancer.SlowStart{}},
 		`{"slowStart":{"window":"30s","minWeightPercent":12.5,"aggression":0.5}}`: {SlowStart: &leastconnbalancer.SlowStart{
 			Window: leastconnbalancer.Duration(30 * time.Second), MinWeightPercent: ptr(12.5), Aggression: ptr(0.5)}},
 	} {
@@ -159,8 +175,88 @@ func TestFieldsAreWrittenAsGiven(t *testing.T) {
 func TestConfigThatCannotBeRendered(t *testing.T) {
 	nan := math.NaN()
 	c := leastconnbalancer.Config{SlowStart: &leastconnbalancer.SlowStart{Window: leastconnbalancer.Duration(time.Second), Aggression: &nan}}
-	_, err := grpc.NewClient("passthrough:///unused",
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(c.ServiceConfig()))
+	err := dialError(c.ServiceConfig())
 	require.ErrorContains(t, err, "least_conn: configuration")
 	require.ErrorContains(t, err, "NaN")
+}
+
+func TestConfigRoundTrips(t *testing.T) {
+	for name, want := range map[string]leastconnbalancer.Config{
+		"defaults": {},
+		"key":      {ResourceKey: "dns:///a"},
+		"any text": {ResourceKey: "\x00\"<é>\\ "},
+		"longest":  {ResourceKey: strings.Repeat("k", leastconnbalancer.MaxResourceKey)},
+		"lowest":   lowest,
+		"highest":  highest,
+	} {
+		t.Run(name, func(t *testing.T) {
+			js, err := json.Marshal(want)
+			require.NoError(t, err)
+			var got leastconnbalancer.Config
+			require.NoError(t, json.Unmarshal(js, &got))
+			require.Equal(t, want, got)
+			got, err = parse(string(js))
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+
+			var sc struct {
+				LoadBalancingConfig []map[string]json.RawMessage `json:"loadBalancingConfig"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(want.ServiceConfig()), &sc))
+			require.Len(t, sc.LoadBalancingConfig, 1)
+			got, err = parse(string(sc.LoadBalancingConfig[0][leastconnbalancer.Name]))
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		})
+	}
+}
+
+func TestParseConfigAccepts(t *testing.T) {
+	for js, want := range map[string]leastconnbalancer.Config{
+		``:                                 {},
+		`null`:                             {},
+		`{}`:                               {},
+		` { } `:                            {},
+		`{"priorityFailover":"250ms"}`:     {PriorityFailover: leastconnbalancer.NewDuration(250 * time.Millisecond)},
+		`{"priorityFailover":"1m30s"}`:     {PriorityFailover: leastconnbalancer.NewDuration(90 * time.Second)},
+		`{"priorityFailover":"0"}`:         {PriorityFailover: leastconnbalancer.NewDuration(0)},
+		`{"resourceKey":null}`:             {},
+		`{"resourceKey":""}`:               {},
+		`{"resourceKey":"a","unknown":[]}`: {ResourceKey: "a"},
+		`{"failurePenalty":null,"maxInFlight":null,"onFull":null,"maxQueued":null,"slowStart":null}`: {},
+		`{"slowStart":{"window":"0s","minWeightPercent":null,"aggression":null,"unknown":1}}`:        {SlowStart: &leastconnbalancer.SlowStart{}},
+	} {
+		got, err := parse(js)
+		require.NoError(t, err, "%q", js)
+		require.Equal(t, want, got, "%q", js)
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	for _, js := range []string{``, `null`, `{}`, `{"resourceKey":"a"}`, `{"resourceKey":null,"x":1}`, "{\"resourceKey\":\"\xff\"}"} {
+		f.Add(js)
+	}
+	for _, field := range wrongFields {
+		for _, value := range field.values {
+			f.Add(field.config(value))
+		}
+	}
+	for _, c := range []leastconnbalancer.Config{lowest, highest} {
+		js, err := json.Marshal(c)
+		require.NoError(f, err)
+		f.Add(string(js))
+	}
+	f.Fuzz(func(t *testing.T, js string) {
+		c, err := parse(js)
+		if err != nil {
+			require.ErrorContains(t, err, leastconnbalancer.Name)
+			return
+		}
+		inBounds(t, c)
+		again, err := json.Marshal(c)
+		require.NoError(t, err)
+		read, err := parse(string(again))
+		require.NoError(t, err, "%s", again)
+		require.Equal(t, c, read)
+	})
 }

@@ -3,13 +3,76 @@ package leastconnbalancer_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/balancer"
 )
+
+func doneWith(err error) balancer.DoneInfo {
+	return balancer.DoneInfo{Err: err, BytesSent: true, BytesReceived: true}
+}
+
+// A connection that leaves with RPCs stays for those on their way to it.
+func TestLeavingConnections(t *testing.T) {
+	inFakeTime(t, "busy", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "a")
+		c.connect("a")
+		_, done := c.pick()
+		c.list(`{}`, "b")
+		require.Len(t, c.open("a"), 1)
+		done(doneWith(nil))
+		passes(5*time.Second - 1)
+		require.Len(t, c.open("a"), 1)
+		passes(1)
+		require.Empty(t, c.open("a"))
+	})
+	inFakeTime(t, "not busy", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "ac")
+		c.connect("a")
+		c.list(`{}`, "b")
+		require.Empty(t, c.open("a"))
+		require.Empty(t, c.open("c"))
+	})
+	inFakeTime(t, "busy and lost", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "a")
+		c.connect("a")
+		c.pick()
+		c.report("a", idle)
+		c.list(`{}`, "b")
+		require.Empty(t, c.open("a"))
+	})
+	inFakeTime(t, "a list that flaps piles up none", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "a")
+		for range 10 {
+			c.connect("a")
+			c.pick()
+			c.list(`{}`, "b")
+			require.Len(t, c.open("a"), 1)
+			passes(time.Second)
+			c.list(`{}`, "a")
+			require.LessOrEqual(t, len(c.open("a")), 2)
+		}
+		passes(time.Minute)
+		require.Len(t, c.open("a"), 1)
+	})
+	inFakeTime(t, "closed with the balancer", func(t *testing.T, c *fakeConn) {
+		c.list(`{}`, "a")
+		c.connect("a")
+		c.pick()
+		c.list(`{}`, "b")
+		c.balancer.Close()
+		require.Empty(t, c.open("a"))
+		require.Empty(t, c.open("b"))
+		passes(time.Minute)
+	})
+}
 
 // slowCreds lets an RPC wait between its pick and its stream.
 type slowCreds struct{ asked, answer chan struct{} }
+
+func newSlowCreds() slowCreds { return slowCreds{make(chan struct{}, 10), make(chan struct{})} }
 
 func (c slowCreds) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
 	c.asked <- struct{}{}
@@ -20,34 +83,27 @@ func (c slowCreds) GetRequestMetadata(context.Context, ...string) (map[string]st
 func (slowCreds) RequireTransportSecurity() bool { return false }
 
 // An RPC that was picked before its node left the list, and asks for its stream
-// after that, is served although other streams keep the connection.
-func TestD70RPCOnItsWayToALeavingNode(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b")
-	c := l.dial(ns[0])
-	held, _ := c.hold(1)
-	creds := slowCreds{make(chan struct{}), make(chan struct{})}
-	rpc := l.async(func() (string, error) { return c.Unary(l.ctx, grpc.PerRPCCredentials(creds)) })
-	<-creds.asked
-	c.update(ns[1])
-	close(creds.answer)
-	require.Equal(t, result{node: "a"}, <-rpc)
-
-	// The connection goes with its last stream, the node with its last lease.
-	require.NoError(t, held[0].End())
-	_, known := c.inFlight(ns[0])
-	require.False(t, known)
-	l.wait("a's connection is closed", func() bool { return ns[0].OpenConns() == 0 })
-}
-
-// A channel that closes does not wait for children that linger.
-func TestLeavingNodesCloseWithTheChannel(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b")
-	c := l.dial(ns[0])
-	c.hold(2)
-	c.update(ns[1])
-	require.Equal(t, 1, ns[0].OpenConns())
-	require.NoError(t, c.Close())
-	l.wait("both connections are closed", func() bool { return ns[0].OpenConns()+ns[1].OpenConns() == 0 })
+// after that, is served although other streams keep the connection, and although
+// the resource key changes with the list.
+func TestRPCOnItsWayToALeavingNode(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string]string{"same key": "", "other key": t.Name()} {
+		t.Run(name, func(t *testing.T) {
+			e := parallelEnv(t)
+			ns := e.nodes("a", "b")
+			c := e.dial(ns[0])
+			held, _ := c.hold(1)
+			creds := newSlowCreds()
+			rpc := e.async(func() (string, error) { return c.Unary(e.ctx, grpc.PerRPCCredentials(creds)) })
+			<-creds.asked
+			require.NoError(t, c.UpdateState(listKeyed(key, ns[1])))
+			close(creds.answer)
+			require.Equal(t, result{node: "a"}, <-rpc)
+			require.NoError(t, held[0].End())
+			_, known := c.inFlight(ns[0])
+			require.False(t, known)
+			require.NoError(t, c.Close())
+			e.wait("all connections are closed", func() bool { return ns[0].OpenConns()+ns[1].OpenConns() == 0 })
+		})
+	}
 }

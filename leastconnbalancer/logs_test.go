@@ -14,6 +14,7 @@ import (
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
 )
 
 // logScript names the script that a test binary is to run for another one:
@@ -22,7 +23,7 @@ const logScript = "LEAST_CONN_LOG_SCRIPT"
 
 // logScripts say what to do, each in a process of its own. Their phases are set
 // apart by what they call phase with.
-var logScripts = map[string]func(l *lab, phase func(string)){
+var logScripts = map[string]func(e *env, phase func(string)){
 	"changes":  logChanges,
 	"empty":    logEmpty,
 	"draining": logDraining,
@@ -32,7 +33,7 @@ var logScripts = map[string]func(l *lab, phase func(string)){
 // TestRunLogScript is what the other process runs.
 func TestRunLogScript(t *testing.T) {
 	if script := logScripts[os.Getenv(logScript)]; script != nil {
-		script(newLab(t), func(name string) { fmt.Fprintln(os.Stderr, "PHASE "+name) })
+		script(newEnv(t), func(name string) { fmt.Fprintln(os.Stderr, "PHASE "+name) })
 	}
 }
 
@@ -74,10 +75,10 @@ var (
 	inDetail  = []string{"GRPC_GO_LOG_SEVERITY_LEVEL=info", "GRPC_GO_LOG_VERBOSITY_LEVEL=2"}
 )
 
-func logChanges(l *lab, phase func(string)) {
-	ns := l.nodes("a", "b", "c")
+func logChanges(e *env, phase func(string)) {
+	ns := e.nodes("a", "b", "c")
 	phase("dial")
-	c := l.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns[:2]...)
+	c := e.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns[:2]...)
 	phase("calls")
 	c.calls(1000)
 	phase("same list")
@@ -89,22 +90,22 @@ func logChanges(l *lab, phase func(string)) {
 	phase("reconnected")
 	conns := ns[1].Conns()
 	ns[1].GoAway()
-	l.wait("another connection", func() bool { return ns[1].Conns() > conns })
+	e.wait("another connection", func() bool { return ns[1].Conns() > conns })
 	c.waitReady(ns[1])
 	phase("weights")
-	require.NoError(l, c.UpdateState(weighings[0].state(ns[1:], 2, 3)))
+	require.NoError(e, c.UpdateState(weighted(ns[1:], 2, 3)))
 	phase("configuration")
 	c.reconfigure(leastconnbalancer.Config{ResourceKey: "other\nkey", MaxInFlight: 7}, ns[1:]...)
 	c.reconfigure(leastconnbalancer.Config{ResourceKey: "other\nkey", MaxInFlight: 7}, ns[1:]...)
 	phase("refused")
 	wrong := leastconntest.Endpoints(ns...)
-	wrong[0] = weighings[0].set(wrong[0], 1<<31+1)
-	require.ErrorIs(l, c.Update(wrong...), balancer.ErrBadResolverState)
+	wrong[0] = lcresolver.SetWeight(wrong[0], 1<<31+1)
+	require.ErrorIs(e, c.Update(wrong...), balancer.ErrBadResolverState)
 	phase("close")
-	require.NoError(l, c.Close())
+	require.NoError(e, c.Close())
 }
 
-func TestD91LogsOneLineForEachChange(t *testing.T) {
+func TestLogsOneLineForEachChange(t *testing.T) {
 	require.Equal(t, map[string][]string{
 		"dial": {
 			`INFO resource key "leastconntest:///logs", configuration {}`,
@@ -130,20 +131,20 @@ func TestD91LogsOneLineForEachChange(t *testing.T) {
 
 // failFast makes n RPCs that fail.
 func (c *channel) failFast(n int) {
-	c.lab.Helper()
+	c.env.Helper()
 	for range n {
-		_, err := c.Unary(c.lab.ctx)
-		require.Error(c.lab, err)
+		_, err := c.Unary(c.env.ctx)
+		require.Error(c.env, err)
 	}
 }
 
-func logEmpty(l *lab, phase func(string)) {
-	ns := l.nodes("a", "b")
-	c := l.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns...)
+func logEmpty(e *env, phase func(string)) {
+	ns := e.nodes("a", "b")
+	c := e.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns...)
 	for _, name := range []string{"first", "second"} {
 		phase(name)
 		for range 10 {
-			require.ErrorIs(l, c.Update(), balancer.ErrBadResolverState)
+			require.ErrorIs(e, c.Update(), balancer.ErrBadResolverState)
 		}
 		c.failFast(100)
 		phase("after " + name)
@@ -151,59 +152,59 @@ func logEmpty(l *lab, phase func(string)) {
 		c.calls(10)
 	}
 	phase("before any list")
-	other := l.unused(leastconntest.ChannelConfig{Target: "logs"})
+	other := e.unused(leastconntest.ChannelConfig{Target: "logs"})
 	other.Connect()
-	require.ErrorIs(l, other.Update(), balancer.ErrBadResolverState)
+	require.ErrorIs(e, other.Update(), balancer.ErrBadResolverState)
 	other.failFast(10)
 }
 
-func logDraining(l *lab, phase func(string)) {
-	ns := l.nodes("a", "b", "c")
-	c := l.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns...)
+func logDraining(e *env, phase func(string)) {
+	ns := e.nodes("a", "b", "c")
+	c := e.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns...)
 	for _, name := range []string{"first", "second"} {
 		phase(name)
-		require.NoError(l, c.UpdateState(weighings[0].state(ns, 0, 0, 0)))
-		require.NoError(l, c.UpdateState(weighings[0].state(ns, 0, 0, 0)))
+		require.NoError(e, c.UpdateState(weighted(ns, 0, 0, 0)))
+		require.NoError(e, c.UpdateState(weighted(ns, 0, 0, 0)))
 		c.failFast(100)
-		require.NoError(l, c.UpdateState(weighings[0].state(ns[:2], 0, 0)))
-		require.NoError(l, c.UpdateState(weighings[0].state(ns, 0, 0, 0)))
+		require.NoError(e, c.UpdateState(weighted(ns[:2], 0, 0)))
+		require.NoError(e, c.UpdateState(weighted(ns, 0, 0, 0)))
 		c.waitReady(ns...)
 		c.failFast(10)
 		phase("after " + name)
-		require.NoError(l, c.UpdateState(weighings[0].state(ns, 1, 1, 1)))
+		require.NoError(e, c.UpdateState(weighted(ns, 1, 1, 1)))
 		c.calls(10)
 	}
 }
 
 // told has the resolver report an error and waits until RPCs fail with it.
 func (c *channel) told(err error) {
-	c.lab.Helper()
+	c.env.Helper()
 	c.ReportError(err)
-	c.lab.wait("RPCs fail with "+err.Error(), func() bool { return strings.Contains(c.unavailable().Error(), err.Error()) })
+	c.env.wait("RPCs fail with "+err.Error(), func() bool { return strings.Contains(c.unavailable().Error(), err.Error()) })
 }
 
-func logResolver(l *lab, phase func(string)) {
-	ns := l.nodes("a")
-	c := l.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns...)
+func logResolver(e *env, phase func(string)) {
+	ns := e.nodes("a")
+	c := e.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns...)
 	phase("errors with a list")
 	c.ReportError(errors.New("no such host"))
 	c.calls(10)
 	phase("empty")
-	require.ErrorIs(l, c.Update(), balancer.ErrBadResolverState)
+	require.ErrorIs(e, c.Update(), balancer.ErrBadResolverState)
 	phase("errors")
 	for port := range 20 {
 		c.told(fmt.Errorf("lookup api on 10.0.0.53:53: read udp 10.0.0.1:%d: i/o timeout", 40000+port))
 	}
 	phase("others in turn")
 	for range 10 {
-		require.ErrorIs(l, c.Update(), balancer.ErrBadResolverState)
+		require.ErrorIs(e, c.Update(), balancer.ErrBadResolverState)
 		c.told(errors.New("no such host"))
 	}
 	phase("list")
 	c.update(ns...)
 	c.calls(10)
 	phase("never the same")
-	require.ErrorIs(l, c.Update(), balancer.ErrBadResolverState)
+	require.ErrorIs(e, c.Update(), balancer.ErrBadResolverState)
 	for range 1000 {
 		c.ReportError(errors.New(strings.Repeat("x", 100) + rand.Text()))
 	}
@@ -212,7 +213,7 @@ func logResolver(l *lab, phase func(string)) {
 
 // A cause is told once, however many RPCs fail and updates say the same, and
 // again when it is back after RPCs could be sent.
-func TestD91WarnsOncePerCause(t *testing.T) {
+func TestWarnsOncePerCause(t *testing.T) {
 	empty := []string{`WARNING RPCs fail: name resolver produced zero addresses`}
 	draining := []string{`WARNING RPCs fail: least_conn: all 3 endpoints are draining (weight 0)`}
 	for script, want := range map[string]map[string][]string{

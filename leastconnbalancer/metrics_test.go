@@ -1,210 +1,244 @@
 package leastconnbalancer_test
 
 import (
-	"context"
-	"math/rand/v2"
+	"fmt"
+	"maps"
+	"os"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
 	estats "google.golang.org/grpc/experimental/stats"
-	"google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/resolver"
 
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
 )
 
-// gaugesOf leaves counters out, countersOf gauges.
-func gaugesOf(samples []leastconntest.Sample) []leastconntest.Sample {
-	return slices.DeleteFunc(samples, func(s leastconntest.Sample) bool { return s.Metric.Type != estats.MetricTypeIntAsyncGauge })
+var metricTypes = map[estats.MetricType]string{
+	estats.MetricTypeIntCount:      "counter",
+	estats.MetricTypeIntAsyncGauge: "gauge",
 }
 
-func countersOf(samples []leastconntest.Sample) []leastconntest.Sample {
-	return slices.DeleteFunc(samples, func(s leastconntest.Sample) bool { return s.Metric.Type != estats.MetricTypeIntCount })
-}
-
-// live is what the in-flight gauge should show: what the nodes handle now.
-func live(nodes ...*leastconntest.Node) map[string]int {
-	want := map[string]int{"": 0}
-	for _, n := range nodes {
-		want[n.Addr()] = n.Live()
-		want[""] += n.Live()
+// Dashboards and alerts name metrics, labels and units: they stay as they are.
+func TestMetricsAreStable(t *testing.T) {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(leastconnbalancer.Metrics().Metrics())) {
+		d := estats.DescriptorForMetric(name)
+		require.NotNil(t, d, name)
+		require.False(t, d.Default, "%s is off until it is named", name)
+		require.NotEmpty(t, d.Description, name)
+		lines = append(lines, fmt.Sprintf("%s %s %s; labels %s; optional %s\n",
+			d.Name, metricTypes[d.Type], d.Unit, strings.Join(d.Labels, ", "), strings.Join(d.OptionalLabels, ", ")))
 	}
-	return want
+	golden, err := os.ReadFile("testdata/metrics.txt")
+	require.NoError(t, err)
+	require.Equal(t, string(golden), strings.Join(lines, ""))
 }
 
-func TestD89GaugeIsWhatTheServersHandle(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b", "c")
-	cfg, m := metered(leastconntest.ChannelConfig{})
-	c := l.dialWith(cfg, ns...)
-	held, picks := []*leastconntest.Stream{}, 0
-	for range 20 {
-		opened := 1 + rand.IntN(9)
-		more, _ := c.hold(opened)
-		held, picks = append(held, more...), picks+opened
-		rand.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
-		ended := rand.IntN(len(held))
-		require.NoError(t, leastconntest.EndAll(held[:ended]))
-		held = held[ended:]
-		require.Equal(t, live(ns...), m.inFlight())
+// states is what the gauge of endpoints shows.
+func states(ready, draining, notReady, departed int) map[string]int {
+	return map[string]int{"ready": ready, "draining": draining, "not_ready": notReady, "departed": departed}
+}
+
+// What gauges and counters show as RPCs and endpoints come and go: what the
+// servers handle, and which series there are.
+func TestMetricsOfAChannel(t *testing.T) {
+	e := parallelEnv(t)
+	ns := e.nodes("a", "b", "c", "d")
+	a, b, c, d := ns[0].Addr(), ns[1].Addr(), ns[2].Addr(), ns[3].Addr()
+	cfg, r := recorded(quickly())
+	ch := e.dialWith(cfg, ns...)
+	seen := map[string]bool{}
+	for _, s := range r.Collect() {
+		if strings.HasPrefix(s.Metric.Name, metric("")) {
+			seen[s.Metric.Name] = true
+			require.Equal(t, ch.Conn().CanonicalTarget(), s.Label(targetLabel), s.Metric.Name)
+		}
 	}
-	require.Equal(t, map[string]int{"picks": picks}, m.counters())
-	require.Equal(t, len(held), m.inFlight()[""])
-	require.NoError(t, leastconntest.EndAll(held))
-	require.Equal(t, map[string]int{"": 0, ns[0].Addr(): 0, ns[1].Addr(): 0, ns[2].Addr(): 0}, m.inFlight())
-}
-
-// The series of an endpoint ends when it is gone and its last RPC is, too.
-func TestSeriesOfAnEndpointEnds(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b")
-	cfg, m := metered(leastconntest.ChannelConfig{})
-	c := l.dialWith(cfg, ns...)
-	held := c.load(ns, 2, 0)
-	c.update(ns[1])
-	require.Equal(t, map[string]int{"": 2, ns[0].Addr(): 2, ns[1].Addr(): 0}, m.inFlight())
-	require.Equal(t, map[string]int{"ready": 1, "draining": 0, "not_ready": 0, "departed": 1}, m.states())
-	require.NoError(t, held[0].End())
-	require.Equal(t, map[string]int{"": 1, ns[0].Addr(): 1, ns[1].Addr(): 0}, m.inFlight())
-	require.NoError(t, held[1].End())
-	require.Equal(t, map[string]int{"": 0, ns[1].Addr(): 0}, m.inFlight())
-	require.Equal(t, map[string]int{"ready": 1, "draining": 0, "not_ready": 0, "departed": 0}, m.states())
-	require.NoError(t, c.Close())
-	require.Empty(t, gaugesOf(m.Collect()))
+	require.Equal(t, leastconnbalancer.Metrics().Metrics(), seen, "Metrics leaves out none")
+	ch.calls(4)
+	held, _ := ch.hold(6)
+	require.Equal(t, map[string]int{"picks": 10}, r.counters())
+	handled := map[string]int{"": 6}
+	for _, n := range ns {
+		handled[n.Addr()] = n.Live()
+	}
+	require.Equal(t, handled, r.inFlight())
+	leastconntest.CancelAll(held)
+	require.Equal(t, map[string]int{"": 0, a: 0, b: 0, c: 0, d: 0}, r.inFlight())
+	held = ch.load(ns, 3, 0, 0, 2)
+	require.Equal(t, 3, r.value("imbalance"))
+	require.Equal(t, states(4, 0, 0, 0), r.states())
+	ns[2].Stop()
+	require.NoError(t, ch.Update(ns[0].Endpoint(), lcresolver.SetWeight(ns[1].Endpoint(), 0), ns[2].Endpoint()))
+	e.wait("c is not ready", func() bool { return !ch.ready(ns[2]) })
+	require.Equal(t, states(1, 1, 1, 1), r.states())
+	require.Equal(t, map[string]int{"": 5, a: 3, b: 0, c: 0, d: 2}, r.inFlight())
+	require.NoError(t, ns[2].Restart())
+	ch.waitReady(ns[2])
+	for _, s := range held {
+		if s.Node() == "d" {
+			require.NoError(t, s.End())
+		}
+	}
+	require.Equal(t, states(2, 1, 0, 0), r.states())
+	require.Equal(t, map[string]int{"": 3, a: 3, b: 0, c: 0}, r.inFlight(), "a series ends with the endpoint and its last RPC")
+	require.NoError(t, ch.Close())
+	require.Empty(t, r.gauges())
 }
 
 // An endpoint of several addresses is one series, under the first of them.
 func TestSeriesOfAnEndpointIsOne(t *testing.T) {
-	l := newLab(t)
-	n := l.nodes("a")[0]
-	cfg, m := metered(leastconntest.ChannelConfig{Endpoints: []resolver.Endpoint{under(n, "v6", "v4")}})
+	e := parallelEnv(t)
+	n := e.nodes("a")[0]
+	cfg, r := recorded(leastconntest.ChannelConfig{Endpoints: []resolver.Endpoint{under(n, "v6", "v4")}})
 	cfg.DialOptions = append(cfg.DialOptions, aliases())
-	c := l.dialWith(cfg)
-	c.hold(2)
-	require.Equal(t, map[string]int{"": 2, under(n, "v4").Addresses[0].Addr: 2}, m.inFlight())
-}
-
-func TestD85DrainIsSeen(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b")
-	cfg, m := metered(weighings[0].config())
-	cfg.Endpoints = weighings[0].state(ns, 1, 1).Endpoints
-	c := l.dialWith(cfg, ns...)
-	held := c.load(ns, 3, 0)
-	require.Equal(t, map[string]int{"ready": 2, "draining": 0, "not_ready": 0, "departed": 0}, m.states())
-	require.NoError(t, c.UpdateState(weighings[0].state(ns, 0, 1)))
-	for left := 3; left > 0; left-- {
-		require.Equal(t, map[string]int{"ready": 1, "draining": 1, "not_ready": 0, "departed": 0}, m.states())
-		require.Equal(t, map[string]int{"": left, ns[0].Addr(): left, ns[1].Addr(): 0}, m.inFlight())
-		require.NoError(t, held[left-1].End())
-	}
-	require.Equal(t, 1, m.states()["draining"])
-	require.Equal(t, 0, m.value("in_flight", endpointLabel, ns[0].Addr()))
-	c.update(ns[1])
-	require.Equal(t, 0, m.states()["draining"])
-	require.Equal(t, -1, m.value("in_flight", endpointLabel, ns[0].Addr()))
-}
-
-func TestEndpointsByState(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b", "c", "d")
-	cfg, m := metered(quickly())
-	c := l.dialWith(cfg, ns...)
-	held := c.load(ns, 0, 0, 0, 1)
-	ns[2].Stop()
-	require.NoError(t, c.Update(ns[0].Endpoint(), lcresolver.SetWeight(ns[1].Endpoint(), 0), ns[2].Endpoint()))
-	l.wait("c is not ready", func() bool { return !c.ready(ns[2]) })
-	require.Equal(t, map[string]int{"ready": 1, "draining": 1, "not_ready": 1, "departed": 1}, m.states())
-	require.NoError(t, ns[2].Restart())
-	c.waitReady(ns[2])
-	require.NoError(t, leastconntest.EndAll(held))
-	require.Equal(t, map[string]int{"ready": 2, "draining": 1, "not_ready": 0, "departed": 0}, m.states())
+	e.dialWith(cfg).hold(2)
+	require.Equal(t, map[string]int{"": 2, under(n, "v4").Addresses[0].Addr: 2}, r.inFlight())
 }
 
 // Channels that share a ledger report the same: the load of all of them.
 func TestSharedLedgerReportsTheSame(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b")
-	cfg, first := metered(leastconntest.ChannelConfig{Target: l.Name()})
-	one := l.dialWith(cfg, ns...)
-	cfg, second := metered(leastconntest.ChannelConfig{Target: l.Name()})
-	cfg.DialOptions = append(cfg.DialOptions, first.DialOption())
-	two := l.dialWith(cfg, ns...)
+	e := parallelEnv(t)
+	ns := e.nodes("a", "b")
+	cfg, first := recorded(leastconntest.ChannelConfig{Target: e.Name()})
+	one := e.dialWith(cfg, ns...)
+	cfg, second := recorded(leastconntest.ChannelConfig{Target: e.Name()})
+	two := e.dialWith(cfg, ns...)
 	one.waitMembers(2, ns...)
 	one.hold(3)
 	two.hold(2)
-	require.Equal(t, live(ns...), first.inFlight())
-	require.Equal(t, gaugesOf(second.Collect()), gaugesOf(first.Collect()), "of one channel, and of both")
+	require.Equal(t, 5, first.inFlight()[""])
+	require.Equal(t, second.gauges(), first.gauges())
 	require.Equal(t, map[string]int{"picks": 2}, second.counters(), "of the channel itself")
-	require.Equal(t, map[string]int{"picks": 5}, first.counters())
-	for _, s := range second.Collect() {
-		require.Equal(t, one.Conn().CanonicalTarget(), s.Label(targetLabel), s.Metric.Name)
-	}
+	require.Equal(t, map[string]int{"picks": 3}, first.counters())
 }
 
-func TestImbalance(t *testing.T) {
-	for name, tt := range map[string]struct {
-		weights []uint32
-		load    []int
-		want    int
-	}{
-		"level":                        {[]uint32{1, 1, 1}, []int{2, 2, 2}, 0},
-		"counts differ":                {[]uint32{1, 1, 1}, []int{4, 1, 2}, 3},
-		"same weights, high":           {[]uint32{7, 7, 7}, []int{4, 1, 2}, 3},
-		"in proportion to weights":     {[]uint32{3, 1, 2}, []int{6, 2, 4}, 0},
-		"not in proportion":            {[]uint32{3, 1}, []int{6, 1}, 2},
-		"draining node is left out":    {[]uint32{0, 1, 1}, []int{9, 2, 1}, 1},
-		"only the light one is loaded": {[]uint32{3, 1}, []int{0, 1}, 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
-			ns := l.nodes(names(len(tt.load))...)
-			cfg, m := metered(leastconntest.ChannelConfig{})
-			c := l.dialWith(cfg, ns...)
-			c.load(ns, tt.load...)
-			require.NoError(t, c.UpdateState(weighings[0].state(ns, tt.weights...)))
-			require.Equal(t, tt.want, m.value("imbalance"))
-		})
-	}
-}
-
-func TestQueueLength(t *testing.T) {
-	l := newLab(t)
-	n := l.nodes("a")[0]
-	cfg, m := metered(guarded(capped(1)))
-	c := l.dialWith(cfg, n)
-	require.Equal(t, 0, m.value("queue_length"))
+func TestMetricsOfTheQueue(t *testing.T) {
+	e := parallelEnv(t)
+	n := e.nodes("a")[0]
+	cfg, r := recorded(guarded(leastconnbalancer.Config{MaxInFlight: 1}))
+	c := e.dialWith(cfg, n)
+	require.Equal(t, 0, r.value("queue_length"))
 	held, _ := c.hold(1)
-	rpcs := c.line(3)
-	require.Equal(t, 3, m.value("queue_length"))
-	require.Equal(t, map[string]int{"picks": 1, "picks_queued": 3}, m.counters())
+	rpcs := c.queue(3)
+	require.Equal(t, 3, r.value("queue_length"))
+	require.Equal(t, map[string]int{"picks": 1, "picks_queued": 3}, r.counters())
 	require.NoError(t, held[0].End())
 	for _, rpc := range rpcs {
 		require.NoError(t, (<-rpc).err)
 	}
-	require.Equal(t, 0, m.value("queue_length"))
-	require.Equal(t, map[string]int{"picks": 4, "picks_queued": 3}, m.counters())
+	require.Equal(t, 0, r.value("queue_length"))
+	require.Equal(t, map[string]int{"picks": 4, "picks_queued": 3}, r.counters())
 }
 
-// An abandoned stream shows: its age grows until its context ends.
-func TestD16AgeOfAnAbandonedStream(t *testing.T) {
-	l := newLab(t)
-	n := l.nodes("a")[0]
-	cfg, m := metered(leastconntest.ChannelConfig{})
-	c := l.dialWith(cfg, n)
-	require.Equal(t, 0, m.value("oldest_in_flight_age"))
-	ctx, cancel := context.WithCancel(l.ctx)
-	s, err := c.Client().StreamingOutputCall(ctx, &grpc_testing.StreamingOutputCallRequest{})
-	require.NoError(t, err)
-	_, err = s.Recv()
-	require.NoError(t, err)
-	n.EndStreams()
-	require.NoError(t, n.WaitLive(l.ctx, 0))
-	l.wait("the stream is a second old", func() bool { return m.value("oldest_in_flight_age") >= 1 })
-	require.Equal(t, 1, m.value("in_flight", endpointLabel, n.Addr()))
-	cancel()
-	l.wait("it is forgotten", func() bool { return m.value("oldest_in_flight_age") == 0 })
-	require.Equal(t, 0, m.value("in_flight", endpointLabel, n.Addr()))
+// Each attempt is a pick. A later one is elsewhere when it avoids the nodes
+// tried since the RPC has last started over. One that fails at once leaves a
+// penalty, if there is another node.
+func TestMetricsOfRetries(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		attempts, nodes int
+		want            map[string]int
+	}{
+		"as many attempts as nodes": {2, 2, map[string]int{"picks": 2, "retries_to_other_endpoint": 1, "penalties": 2}},
+		"more attempts than nodes":  {5, 3, map[string]int{"picks": 5, "retries_to_other_endpoint": 3, "penalties": 5}},
+		"a single node":             {3, 1, map[string]int{"picks": 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := parallelEnv(t)
+			ns := e.nodes(names(tt.nodes)...)
+			cfg, r := recorded(retrying(tt.attempts))
+			cfg.ServiceConfig = strings.Replace(cfg.ServiceConfig, `"0s"`, `"60s"`, 1) // the penalty
+			c := e.dialWith(cfg, ns...)
+			failing(ns...)
+			c.failed()
+			require.Equal(t, tt.want, r.counters())
+			require.Equal(t, 0, r.inFlight()[""], "a penalty is not in flight")
+			for _, n := range ns {
+				n.SetFail(codes.OK)
+			}
+			c.calls(10)
+			tt.want["picks"] += 10
+			require.Equal(t, tt.want, r.counters())
+		})
+	}
+}
+
+// A policy above that reports the end of an attempt twice is found out, and the
+// counts stay right; ends after the balancer's are nobody's.
+func TestMetricsOfDoubleReleases(t *testing.T) {
+	e := parallelEnv(t)
+	ns := e.nodes("a", "b")
+	cfg, r := recorded(leastconntest.ChannelConfig{})
+	c := e.dialRecorded(&recordingPolicy{twice: true}, cfg, ns...)
+	c.calls(7)
+	held, _ := c.hold(4)
+	// Each end is reported once more at once, and once more at the next one.
+	require.Equal(t, map[string]int{"picks": 11, "double_releases": 7 + 6}, r.counters())
+	require.NoError(t, leastconntest.EndAll(held[:3]))
+	require.Equal(t, map[string]int{"picks": 11, "double_releases": 10 + 9}, r.counters())
+	require.Equal(t, 1, r.inFlight()[""])
+	require.NoError(t, c.Close())
+	e.wait("all have ended", func() bool { return c.snapshot().InFlight == 0 })
+	require.Equal(t, map[string]int{"picks": 11, "double_releases": 10 + 9}, r.counters())
+}
+
+// Collections, configurations and ledgers that change, and picks, all at once:
+// no pick is lost or counted twice.
+func TestMetricsAreExactAmidChanges(t *testing.T) {
+	e := parallelEnv(t)
+	ns := e.nodes("a", "b", "c")
+	cfg, r := recorded(leastconntest.ChannelConfig{})
+	p := &recordingPolicy{}
+	c := e.dialRecorded(p, cfg, ns...)
+	callers := c.callers(4)
+	var changing sync.WaitGroup
+	changing.Go(func() {
+		for range 100 {
+			r.Collect()
+			callers.goOn()
+		}
+	})
+	for i := range 100 {
+		cfg := leastconnbalancer.Config{ResourceKey: []string{"", t.Name(), "other " + t.Name()}[i%3], MaxInFlight: uint32(i % 2 * 100)}
+		assert.NoError(t, c.UpdateConfig(below(cfg.ServiceConfig()), leastconntest.Endpoints(ns[i%2:]...)...))
+		callers.goOn()
+	}
+	changing.Wait()
+	callers.stop()
+	require.Equal(t, map[string]int{"picks": int(p.picks.Load())}, r.counters())
+	require.NoError(t, c.Close())
+	require.Equal(t, map[string]int{"picks": int(p.picks.Load())}, r.counters())
+}
+
+// A reporter that a plugin keeps holds no ledger, neither one that the channel
+// has left nor that of a closed one, and reports nothing any more.
+func TestReporterHoldsNoLedger(t *testing.T) {
+	e := newEnv(t)
+	ns := e.nodes("a", "b")
+	cfg, r := recorded(leastconntest.ChannelConfig{})
+	r.keeps = true
+	c := e.dialWith(cfg, ns...)
+	c.calls(3)
+	ledger := c.ledger()
+	require.NoError(t, c.UpdateConfig(keyed(e.Name()).ServiceConfig, leastconntest.Endpoints(ns...)...))
+	e.collected(ledger)
+	c.key = e.Name()
+	held, _ := c.hold(2)
+	require.NotEmpty(t, r.gauges())
+	ledger = c.ledger()
+	require.NoError(t, c.UpdateConfig(roundRobin, leastconntest.Endpoints(ns...)...))
+	e.wait("the policy is closed", func() bool { return len(r.gauges()) == 0 })
+	require.Equal(t, map[string]int{"picks": 5}, r.seen())
+	require.NoError(t, leastconntest.EndAll(held))
+	e.collected(ledger)
+	require.Len(t, r.kept, 1)
+	require.NoError(t, c.Close())
 }

@@ -2,6 +2,7 @@ package leastconnbalancer_test
 
 import (
 	"slices"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,46 +14,33 @@ type phase struct {
 	name string
 	// reach starts the RPC and holds it in the phase, by silence of the network
 	// where needed.
-	reach func(*crossing)
+	reach func(*proxiedRPC)
 	// late is set when the client has a stream's header by then.
 	late bool
-	// deaf is set when nothing comes from the server.
-	deaf bool
-	only []leastconntest.Kind // default: all kinds
+	only []leastconntest.Kind // default: twoKinds
 }
 
-const (
-	// window is how much gRPC sends before the server says that it takes more.
-	window = 64<<10 - 1
-	// handshake is what a server says before there are RPCs: SETTINGS with one
-	// value, and that it has those of the client.
-	handshake = 15 + 9
-	// upkeep is more than a client may still have to say after that, and less than
-	// the header of its first RPC.
-	upkeep = 50
-)
-
 var phases = []phase{
-	{name: "before the server sees it", reach: func(x *crossing) {
+	{name: "before the server sees it", reach: func(x *proxiedRPC) {
 		x.proxy.HalfOpen(leastconntest.ClientToServer, true)
 		before := x.proxy.Bytes(leastconntest.ClientToServer)
 		x.start(0)
 		x.received(leastconntest.ClientToServer, before+upkeep)
 		require.Zero(x, x.nodes[0].Started())
 	}},
-	{name: "while the request is sent", deaf: true, reach: func(x *crossing) {
+	{name: "while the request is sent", reach: func(x *proxiedRPC) {
 		x.proxy.HalfOpen(leastconntest.ServerToClient, true)
 		before := x.proxy.Bytes(leastconntest.ClientToServer)
 		x.start(2 * window)
 		x.received(leastconntest.ClientToServer, before+window)
 	}},
-	{name: "before the first response", deaf: true, reach: func(x *crossing) {
+	{name: "before the first response", reach: func(x *proxiedRPC) {
 		x.proxy.HalfOpen(leastconntest.ServerToClient, true)
 		x.start(0)
-		require.NoError(x, x.nodes[0].WaitLive(x.lab.ctx, 1))
+		require.NoError(x, x.nodes[0].WaitLive(x.env.ctx, 1))
 	}},
-	{name: "under way", late: true, reach: (*crossing).underWay},
-	{name: "half-close", late: true, only: []leastconntest.Kind{leastconntest.ClientStream, leastconntest.Bidi}, reach: func(x *crossing) {
+	{name: "under way", late: true, reach: (*proxiedRPC).underWay, only: kinds},
+	{name: "half-close", late: true, only: []leastconntest.Kind{leastconntest.ClientStream, leastconntest.Bidi}, reach: func(x *proxiedRPC) {
 		x.underWay()
 		x.proxy.HalfOpen(leastconntest.ClientToServer, true)
 		before := x.proxy.Bytes(leastconntest.ClientToServer)
@@ -60,36 +48,41 @@ var phases = []phase{
 		x.received(leastconntest.ClientToServer, before)
 		require.Equal(x, 1, x.nodes[0].Live())
 	}},
-	{name: "trailers on the way", late: true, deaf: true, reach: func(x *crossing) {
+	{name: "trailers on the way", late: true, reach: func(x *proxiedRPC) {
 		x.underWay()
 		x.proxy.HalfOpen(leastconntest.ServerToClient, true)
 		before := x.proxy.Bytes(leastconntest.ServerToClient)
 		x.finish()
 		x.nodes[0].HoldUnary(false)
-		if x.kind == leastconntest.ServerStream {
-			x.nodes[0].EndStreams()
-		}
-		require.NoError(x, x.nodes[0].WaitLive(x.lab.ctx, 0))
+		require.NoError(x, x.nodes[0].WaitLive(x.env.ctx, 0))
 		x.received(leastconntest.ServerToClient, before)
 	}},
 }
 
-// received waits until the proxy has received more than so many bytes.
-func (x *crossing) received(d leastconntest.Direction, before int64) {
-	x.Helper()
-	x.wait("bytes from "+d.String(), func() bool { return x.proxy.Bytes(d) > before })
+// kindsOf are the kinds of RPC that are tried in the phase.
+func (p phase) kindsOf() []leastconntest.Kind {
+	if p.only != nil {
+		return p.only
+	}
+	return twoKinds
 }
 
 // committed reports whether gRPC does not retry an RPC of the kind any more.
 func (p phase) committed(k leastconntest.Kind) bool { return p.late && k != leastconntest.Unary }
 
-// eachPhase calls test with the kinds of RPC that have the phase.
-func eachPhase(test func(p phase, k leastconntest.Kind)) {
+// eachPhase runs a test on an RPC in each phase of its life.
+func eachPhase(t *testing.T, cfg leastconntest.ChannelConfig, test func(*proxiedRPC, phase)) {
+	t.Parallel()
 	for _, p := range phases {
-		for _, k := range kinds {
-			if p.only == nil || slices.Contains(p.only, k) {
-				test(p, k)
-			}
+		for _, k := range p.kindsOf() {
+			t.Run(p.name+"/"+k.String(), func(t *testing.T) {
+				cfg := cfg
+				cfg.DialOptions = slices.Clone(cfg.DialOptions)
+				x := newProxiedRPC(parallelEnv(t), k, cfg)
+				p.reach(x)
+				x.counts(1, 1, 1)
+				test(x, p)
+			})
 		}
 	}
 }

@@ -2,13 +2,11 @@ package leastconnbalancer_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
+	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/balancer"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/experimental/balancer/weight"
 	"google.golang.org/grpc/resolver"
 
@@ -16,16 +14,16 @@ import (
 	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
 )
 
+func grpcWeight(ep resolver.Endpoint, w uint32) resolver.Endpoint {
+	return weight.Set(ep, weight.EndpointInfo{Weight: w})
+}
+
 // weighing is a way in which a resolver gives weights.
 type weighing struct {
 	name      string
 	set       func(resolver.Endpoint, uint32) resolver.Endpoint
 	addresses bool // instead of endpoints
 	parent    bool // one that passes on addresses only
-}
-
-func grpcWeight(ep resolver.Endpoint, w uint32) resolver.Endpoint {
-	return weight.Set(ep, weight.EndpointInfo{Weight: w})
 }
 
 var weighings = []weighing{
@@ -52,193 +50,104 @@ func (w weighing) state(nodes []*leastconntest.Node, weights ...uint32) resolver
 	return resolver.State{Endpoints: s.Endpoints}
 }
 
-func (w weighing) config() leastconntest.ChannelConfig {
-	if w.parent {
-		return leastconntest.ChannelConfig{ServiceConfig: `{"loadBalancingConfig":[{"addresses_only_parent":{}}]}`}
-	}
-	return leastconntest.ChannelConfig{}
+// weighted lists the nodes with their weights.
+func weighted(nodes []*leastconntest.Node, weights ...uint32) resolver.State {
+	return weighings[0].state(nodes, weights...)
 }
 
-// dialWeighted opens a channel whose first list has the weights.
-func (l *lab) dialWeighted(w weighing, nodes []*leastconntest.Node, weights ...uint32) *channel {
-	l.Helper()
-	c := l.unused(w.config())
-	require.NoError(l, c.UpdateState(w.state(nodes, weights...)))
-	c.Connect()
-	c.waitReady(nodes...)
-	return c
-}
-
-func eachWeighing(t *testing.T, test func(*testing.T, weighing)) {
+// Weights come in many forms; their changes keep counts and connections, and a
+// list with a wrong one is refused as a whole.
+func TestWeighings(t *testing.T) {
+	t.Parallel()
 	for _, w := range weighings {
-		t.Run(w.name, func(t *testing.T) { test(t, w) })
-	}
-}
-
-func TestD39WeightedShares(t *testing.T) {
-	eachWeighing(t, func(t *testing.T, w weighing) {
-		l := newLab(t)
-		ns := l.nodes("a", "b")
-		c := l.dialWeighted(w, ns, 2, 5)
-		held := map[string]float64{}
-		for n := 1; n <= 21; n++ {
-			_, by := c.hold(1)
-			for node := range by {
-				held[node]++
+		t.Run(w.name, func(t *testing.T) {
+			e := parallelEnv(t)
+			ns := e.nodes("a", "b", "c")
+			c := e.unusedRecorded(&recordingPolicy{addresses: w.parent}, leastconntest.ChannelConfig{})
+			require.NoError(t, c.UpdateState(w.state(ns[:2], 1, math.MaxUint32)))
+			require.ErrorContains(t, c.unavailable(), ns[1].Addr()+": weight 4294967295: want 0 to 2147483648")
+			require.NoError(t, c.UpdateState(w.state(ns[:2], 2, 5)))
+			c.waitReady(ns[:2]...)
+			c.hold(21)
+			c.counts(ns, 6, 15, 0)
+			require.NoError(t, c.UpdateState(w.state(ns[:2], lcresolver.MaxWeight, lcresolver.MaxWeight)))
+			for range 2 {
+				err := c.UpdateState(w.state(ns, 1, lcresolver.MaxWeight+1, 1))
+				require.ErrorIs(t, err, balancer.ErrBadResolverState)
+				require.ErrorContains(t, err, ns[1].Addr()+": weight 2147483649: want 0 to 2147483648")
 			}
-			require.LessOrEqual(t, math.Abs(held["a"]/2-held["b"]/5), 0.5, "held: %v", held)
-			if n%7 == 0 {
-				c.counts(ns, n/7*2, n/7*5)
-			}
-		}
-		l.served(ns, 6, 15)
-	})
-}
-
-func TestD41SmallShareIsExact(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b")
-	c := l.dialWeighted(weighings[0], ns, 95, 5)
-	held, _ := c.hold(200)
-	c.counts(ns, 190, 10)
-
-	rand.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
-	leastconntest.CancelAll(held[:100])
-	by := leastconntest.Counts(held[100:])
-	c.counts(ns, by["a"], by["b"])
-	c.hold(100)
-	a, _ := c.inFlight(ns[0])
-	b, _ := c.inFlight(ns[1])
-	require.InDelta(t, 190, a, 1)
-	require.Equal(t, 200, a+b)
-}
-
-func TestD43WithoutWeightItIsOne(t *testing.T) {
-	missing := map[string]func(resolver.Endpoint) resolver.Endpoint{
-		"none":        func(ep resolver.Endpoint) resolver.Endpoint { return ep },
-		"0 from grpc": func(ep resolver.Endpoint) resolver.Endpoint { return grpcWeight(ep, 0) },
-		"ours wins":   func(ep resolver.Endpoint) resolver.Endpoint { return lcresolver.SetWeight(grpcWeight(ep, 9), 1) },
-	}
-	for name, without := range missing {
-		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
-			ns := l.nodes("a", "b")
-			c := l.dialWith(leastconntest.ChannelConfig{Endpoints: []resolver.Endpoint{
-				without(ns[0].Endpoint()), lcresolver.SetWeight(ns[1].Endpoint(), 3),
-			}}, ns...)
-			c.hold(8)
-			c.counts(ns, 2, 6)
+			c.hold(9)
+			c.counts(ns, 15, 15, 0)
+			require.Zero(t, ns[2].Conns(), "connections to c")
+			require.NoError(t, c.UpdateState(w.state(ns, 1, 1, 3)))
+			c.waitReady(ns...)
+			_, by := c.hold(45)
+			require.Equal(t, map[string]int{"c": 45}, by)
+			e.conns(ns, 1, 1, 1)
 		})
 	}
 }
 
-func TestD43WrongWeightRefusesTheList(t *testing.T) {
-	eachWeighing(t, func(t *testing.T, w weighing) {
-		l := newLab(t)
-		ns := l.nodes("a", "b", "c")
-		c := l.dialWeighted(w, ns[:2], lcresolver.MaxWeight, lcresolver.MaxWeight)
-		c.hold(4)
-
-		for range 2 {
-			err := c.UpdateState(w.state(ns, 1, lcresolver.MaxWeight+1, 1))
-			require.ErrorIs(t, err, balancer.ErrBadResolverState)
-			require.ErrorContains(t, err, ns[1].Addr()+": weight 2147483649: want 0 to 2147483648")
+// What a resolver does not say, or says where nobody reads it, is 1.
+func TestWhichWeightHolds(t *testing.T) {
+	t.Parallel()
+	attrs := func(w uint32) *attributes.Attributes { return lcresolver.SetWeight(resolver.Endpoint{}, w).Attributes }
+	endpoint := func(set func(resolver.Endpoint) resolver.Endpoint) func(string) resolver.State {
+		return func(addr string) resolver.State {
+			return resolver.State{Endpoints: []resolver.Endpoint{set(resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}})}}
 		}
-		c.counts(ns, 2, 2, 0)
-		_, by := c.hold(2)
-		require.Equal(t, map[string]int{"a": 1, "b": 1}, by)
-		_, listed := c.inFlight(ns[2])
-		require.False(t, listed, "c is in the ledger")
-		require.Zero(t, ns[2].Conns(), "connections to c")
-
-		require.NoError(t, c.UpdateState(w.state(ns, 1, 1, 1)))
-		c.waitReady(ns...)
-		_, by = c.hold(3)
-		require.Equal(t, map[string]int{"c": 3}, by)
-	})
+	}
+	address := func(a resolver.Address) func(string) resolver.State {
+		return func(addr string) resolver.State {
+			a.Addr = addr
+			return resolver.State{Addresses: []resolver.Address{a}}
+		}
+	}
+	for name, tt := range map[string]struct {
+		state func(addr string) resolver.State
+		want  uint32
+	}{
+		"none":        {endpoint(func(ep resolver.Endpoint) resolver.Endpoint { return ep }), 1},
+		"0 from grpc": {endpoint(func(ep resolver.Endpoint) resolver.Endpoint { return grpcWeight(ep, 0) }), 1},
+		"ours wins":   {endpoint(func(ep resolver.Endpoint) resolver.Endpoint { return lcresolver.SetWeight(grpcWeight(ep, 9), 2) }), 2},
+		"an endpoint's address": {endpoint(func(ep resolver.Endpoint) resolver.Endpoint {
+			ep.Addresses[0].Attributes = attrs(3)
+			//lint:ignore SA1019 inside an endpoint it must not be read
+			ep.Addresses[0].BalancerAttributes = attrs(3)
+			return ep
+		}), 1},
+		"an address's Attributes": {address(resolver.Address{Attributes: attrs(3)}), 1},
+		//lint:ignore SA1019 without endpoints it is the only place
+		"an address's BalancerAttributes": {address(resolver.Address{BalancerAttributes: attrs(3)}), 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := parallelEnv(t)
+			n := e.nodes("a")[0]
+			c := e.unused(leastconntest.ChannelConfig{})
+			require.NoError(t, c.UpdateState(tt.state(n.Addr())))
+			c.Connect()
+			c.waitReady(n)
+			require.Equal(t, tt.want, c.member(n).Weight)
+		})
+	}
 }
 
-func TestD43WrongWeightAtFirst(t *testing.T) {
-	eachWeighing(t, func(t *testing.T, w weighing) {
-		l := newLab(t)
-		ns := l.nodes("a", "b")
-		c := l.unused(w.config())
-		require.NoError(t, c.UpdateState(w.state(ns, 1, math.MaxUint32)))
-
-		require.ErrorContains(t, c.unavailable(), ns[1].Addr()+": weight 4294967295: want 0 to 2147483648")
-
-		require.NoError(t, c.UpdateState(w.state(ns, 1, 3)))
-		c.waitReady(ns...)
-		c.hold(8)
-		c.counts(ns, 2, 6)
-	})
-}
-
-func TestWeightChangeKeepsCounts(t *testing.T) {
-	eachWeighing(t, func(t *testing.T, w weighing) {
-		l := newLab(t)
-		ns := l.nodes("a", "b")
-		c := l.dialWeighted(w, ns, 1, 1)
-		c.hold(4)
-		require.NoError(t, c.UpdateState(w.state(ns, 1, 3)))
-		c.counts(ns, 2, 2)
-		_, by := c.hold(4)
-		require.Equal(t, map[string]int{"b": 4}, by)
-		require.Equal(t, []int{1, 1}, []int{ns[0].Conns(), ns[1].Conns()})
-	})
-}
-
-func TestWeightZeroDrains(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b")
-	w := weighings[0]
-	c := l.dialWeighted(w, ns, 1, 1)
-	held, _ := c.hold(6)
-
-	require.NoError(t, c.UpdateState(w.state(ns, 0, 1)))
-	require.Equal(t, map[string]int{"b": 20}, tally(c.calls(20)))
-	_, by := c.hold(5)
-	require.Equal(t, map[string]int{"b": 5}, by)
-	require.NoError(t, leastconntest.PingAll(held))
-	c.counts(ns, 3, 8)
-
-	require.NoError(t, c.UpdateState(w.state(ns, 1, 1)))
-	_, by = c.hold(5)
-	require.Equal(t, map[string]int{"a": 5}, by)
-	c.counts(ns, 8, 8)
-	require.Equal(t, []int{1, 1}, []int{ns[0].Conns(), ns[1].Conns()})
-}
-
-func TestAllDraining(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b")
-	w := weighings[0]
-	c := l.dialWeighted(w, ns, 1, 1)
-	held, _ := c.hold(2)
-	require.NoError(t, c.UpdateState(w.state(ns, 0, 0)))
-
-	require.ErrorContains(t, c.unavailable(), "all 2 endpoints are draining (weight 0)")
-	require.Equal(t, codes.DeadlineExceeded, c.brief(grpc.WaitForReady(true)))
-	waiting := l.async(func() (string, error) { return c.Unary(l.ctx, grpc.WaitForReady(true)) })
-	require.NoError(t, leastconntest.PingAll(held))
-	c.counts(ns, 1, 1)
-
-	require.NoError(t, c.UpdateState(w.state(ns, 0, 1)))
-	require.Equal(t, result{node: "b"}, <-waiting)
-}
-
-func TestDrainingWhileTheNextNodeConnects(t *testing.T) {
-	l := newLab(t)
-	ns := l.nodes("a", "b")
-	d := newDialer()
-	c := l.dialWith(leastconntest.ChannelConfig{DialOptions: dialOptions(d)}, ns[0])
-	c.hold(3)
-	d.shut(ns[1])
-	require.NoError(t, c.UpdateState(weighings[0].state(ns, 0, 1)))
-	require.Equal(t, codes.DeadlineExceeded, c.brief(), "RPCs wait for b")
-
-	waiting := l.async(func() (string, error) { return c.Unary(l.ctx) })
-	d.open(ns[1])
-	require.Equal(t, result{node: "b"}, <-waiting)
-	c.counts(ns, 3, 0)
+// A cap that is out of bounds refuses the list, too.
+func TestWrongCapRefusesTheList(t *testing.T) {
+	e := parallelEnv(t)
+	ns := e.nodes("a", "b")
+	list := func(limit uint32) []resolver.Endpoint {
+		eps := leastconntest.Endpoints(ns...)
+		eps[1] = lcresolver.SetMaxInFlight(eps[1], limit)
+		return eps
+	}
+	c := e.unused(leastconntest.ChannelConfig{Endpoints: list(lcresolver.MaxMaxInFlight + 1)})
+	require.ErrorContains(t, c.unavailable(), "least_conn: endpoint "+ns[1].Addr()+": maxInFlight 2147483648: want 0 to 2147483647")
+	c.update(ns[0])
+	require.ErrorIs(t, c.Update(list(1<<32-1)...), balancer.ErrBadResolverState)
+	require.Zero(t, ns[1].Conns())
+	require.Equal(t, "a", c.unary())
+	require.NoError(t, c.Update(list(lcresolver.MaxMaxInFlight)...))
+	c.waitReady(ns...)
+	require.EqualValues(t, lcresolver.MaxMaxInFlight, c.member(ns[1]).MaxInFlight)
 }

@@ -14,59 +14,61 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// endpoint is an endpoint's picker, and what it picks.
-type node struct {
+// endpointChild is an endpoint's picker, and what it picks.
+type endpointChild struct {
 	balancer.SubConn
 	name string
 	err  error
 }
 
-func (n *node) Pick(balancer.PickInfo) (balancer.PickResult, error) {
+func (n *endpointChild) Pick(balancer.PickInfo) (balancer.PickResult, error) {
 	return balancer.PickResult{SubConn: n}, n.err
 }
 
-// site is an endpoint set with a ready set for each level.
-type site struct {
+// env is an endpoint set with a ready set for each level.
+type env struct {
 	*testing.T
-	ledger  *state.Ledger
-	views   []*state.ReadySet
-	members map[string]*state.Member
-	nodes   map[string]*node
+	ledger    *state.Ledger
+	readySets []*state.ReadySet
+	members   map[string]*state.Member
+	children  map[string]*endpointChild
 }
 
-// newSite lists the endpoints of each level by their one-letter names, all ready.
-func newSite(t *testing.T, levels ...string) *site {
-	s := &site{T: t, ledger: state.Open(""), members: map[string]*state.Member{}, nodes: map[string]*node{}}
+// newEnv lists the endpoints of each level by their one-letter names, all ready.
+func newEnv(t *testing.T, levels ...string) *env {
+	s := &env{T: t, ledger: state.Open(""), members: map[string]*state.Member{}, children: map[string]*endpointChild{}}
 	r := s.ledger.NewEndpointSet("test")
 	t.Cleanup(r.Close)
 	t.Cleanup(func() { recorded.Store(false) })
 	for level, names := range levels {
-		s.views = append(s.views, r.NewReadySet(uint32(level)))
+		s.readySets = append(s.readySets, r.NewReadySet(uint32(level)))
 		for _, name := range names {
 			s.members[string(name)] = r.Update(nil, []state.Identity{{Addrs: []string{string(name)}}})[0]
-			s.nodes[string(name)] = &node{name: string(name)}
+			s.children[string(name)] = &endpointChild{name: string(name)}
 			s.ready(level, string(name))
 		}
 	}
 	return s
 }
 
-func (s *site) ready(level int, name string) { s.views[level].Set(s.members[name], 1, s.nodes[name]) }
+func (s *env) ready(level int, name string) {
+	s.readySets[level].Set(s.members[name], 1, s.children[name])
+}
 
-func (s *site) lost(level int, name string) { s.views[level].Remove(s.members[name]) }
+func (s *env) lost(level int, name string) { s.readySets[level].Remove(s.members[name]) }
 
 // load holds n RPCs of others on the only ready endpoint.
-func (s *site) load(level, n int) {
+func (s *env) load(level, n int) {
 	for range n {
-		lease, _, ok := s.views[level].Acquire()
+		lease, _, ok := s.readySets[level].Acquire()
 		require.True(s, ok)
 		s.Cleanup(func() { lease.Release() })
 	}
 }
 
-// sloped is a site of one level whose endpoints have 0, 1, 2 and so on in flight.
-func sloped(t *testing.T, names string) *site {
-	s := newSite(t, names)
+// unevenEnv is an env of one level whose endpoints have 0, 1, 2 and so on in flight.
+func unevenEnv(t *testing.T, names string) *env {
+	s := newEnv(t, names)
 	for _, name := range names {
 		s.lost(0, string(name))
 	}
@@ -89,22 +91,22 @@ type rpc struct {
 
 type attemptKey struct{}
 
-func (s *site) rpc() rpc {
+func (s *env) rpc() rpc {
 	ctx, end := context.WithCancel(s.Context())
 	s.Cleanup(end)
 	return rpc{ctx, end}
 }
 
 // pick makes one attempt's pick from the levels.
-func (r rpc) pick(s *site) (string, func(balancer.DoneInfo)) {
+func (r rpc) pick(s *env) (string, func(balancer.DoneInfo)) {
 	s.Helper()
-	res, err := New(s.views...).Pick(balancer.PickInfo{Ctx: context.WithValue(r.ctx, attemptKey{}, new(int))})
+	res, err := New(s.readySets...).Pick(balancer.PickInfo{Ctx: context.WithValue(r.ctx, attemptKey{}, new(int))})
 	require.NoError(s, err)
-	return res.SubConn.(*node).name, res.Done
+	return res.SubConn.(*endpointChild).name, res.Done
 }
 
 // fails makes attempts that fail and returns where they were.
-func (r rpc) fails(s *site, n int) (names string) {
+func (r rpc) fails(s *env, n int) (names string) {
 	s.Helper()
 	for range n {
 		name, done := r.pick(s)
@@ -121,18 +123,18 @@ var (
 )
 
 // records checks how many RPCs have one.
-func (s *site) records(want int) {
+func (s *env) records(want int) {
 	s.Helper()
 	count := func() (n int) {
 		records.Range(func(any, any) bool { n++; return true })
 		return n
 	}
-	require.Eventually(s, func() bool { return live.Load() == int64(want) && count() == want }, 10*time.Second, time.Millisecond,
+	require.Eventually(s, func() bool { return live.Load() == int64(want) && count() == want }, time.Minute, time.Millisecond,
 		"want %d records, have %d, counted as %d", want, count(), live.Load())
 }
 
-func TestFailedNodesAreAvoided(t *testing.T) {
-	s := sloped(t, "abcd")
+func TestFailedEndpointsAreAvoided(t *testing.T) {
+	s := unevenEnv(t, "abcd")
 	r := s.rpc()
 	require.Equal(t, "abcd", r.fails(s, 4))
 	require.Equal(t, "abcda", r.fails(s, 5), "once all were tried they are tried again")
@@ -143,13 +145,13 @@ func TestFailedNodesAreAvoided(t *testing.T) {
 	r.end()
 }
 
-func TestSingleNodeIsTriedAgain(t *testing.T) {
-	s := newSite(t, "a")
+func TestSingleEndpointIsTriedAgain(t *testing.T) {
+	s := newEnv(t, "a")
 	require.Equal(t, "aaa", s.rpc().fails(s, 3))
 }
 
 func TestLevelsAreTriedInOrder(t *testing.T) {
-	s := newSite(t, "a", "", "b", "c")
+	s := newEnv(t, "a", "", "b", "c")
 	require.Equal(t, "abcabc", s.rpc().fails(s, 6))
 	s.lost(2, "b")
 	require.Equal(t, "aca", s.rpc().fails(s, 3))
@@ -159,7 +161,7 @@ func TestLevelsAreTriedInOrder(t *testing.T) {
 
 // The record is the RPC's: made when an attempt fails, gone when the RPC is.
 func TestRecordLivesFromFailureToEnd(t *testing.T) {
-	s := newSite(t, "ab")
+	s := newEnv(t, "ab")
 	r := s.rpc()
 	_, done := r.pick(s)
 	s.records(0)
@@ -177,7 +179,7 @@ func TestRecordLivesFromFailureToEnd(t *testing.T) {
 }
 
 func TestNoRecordWithoutFailure(t *testing.T) {
-	s := newSite(t, "ab")
+	s := newEnv(t, "ab")
 	for _, info := range []balancer.DoneInfo{success, notSent} {
 		r := s.rpc()
 		_, done := r.pick(s)
@@ -191,7 +193,7 @@ func TestNoRecordWithoutFailure(t *testing.T) {
 	require.Zero(t, live.Load(), "the RPC is over")
 
 	for _, ctx := range []context.Context{nil, context.Background()} {
-		res, err := New(s.views...).Pick(balancer.PickInfo{Ctx: ctx})
+		res, err := New(s.readySets...).Pick(balancer.PickInfo{Ctx: ctx})
 		require.NoError(t, err)
 		res.Done(failure)
 		require.Zero(t, live.Load(), "nothing tells the RPC from others")
@@ -201,7 +203,7 @@ func TestNoRecordWithoutFailure(t *testing.T) {
 // A Done that is called twice neither makes a second record nor notes the endpoint
 // of the RPC that has the lease's place by then.
 func TestDoneTwiceNotesOnce(t *testing.T) {
-	s := sloped(t, "abc")
+	s := unevenEnv(t, "abc")
 	r := s.rpc()
 	_, done := r.pick(s)
 	done(failure)
@@ -222,7 +224,7 @@ func TestDoneTwiceNotesOnce(t *testing.T) {
 
 // Many RPCs at once leave neither records nor leases.
 func TestRecordsOfManyRPCs(t *testing.T) {
-	s := newSite(t, "abc", "de")
+	s := newEnv(t, "abc", "de")
 	var callers sync.WaitGroup
 	for range 50 {
 		callers.Go(func() {

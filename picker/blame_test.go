@@ -52,7 +52,7 @@ func sent(err error) balancer.DoneInfo { return balancer.DoneInfo{Err: err, Byte
 
 // An end that blames the endpoint leaves a penalty there, whether the child wants to
 // hear of it or not; any end gives the lease back.
-func TestEndsThatBlameTheNode(t *testing.T) {
+func TestEndsThatBlameTheEndpoint(t *testing.T) {
 	var heard []balancer.DoneInfo
 	for name, c := range map[string]*child{
 		"child without a Done": {},
@@ -60,7 +60,7 @@ func TestEndsThatBlameTheNode(t *testing.T) {
 	} {
 		for end, want := range endings() {
 			t.Run(name+", "+end, func(t *testing.T) {
-				v, l := viewWith(t, state.Guards{FailurePenalty: time.Hour}, 0, c, c)
+				v, l := readySetWith(t, state.Guards{FailurePenalty: time.Hour}, 0, c, c)
 				res, err := picker.New(v).Pick(balancer.PickInfo{Ctx: t.Context()})
 				require.NoError(t, err)
 				heard = nil
@@ -82,9 +82,9 @@ func TestEndsThatBlameTheNode(t *testing.T) {
 }
 
 // An endpoint that fails at once is chosen as if its RPCs lasted.
-func TestBlamedNodeIsPassedOver(t *testing.T) {
+func TestBlamedEndpointIsPassedOver(t *testing.T) {
 	bad, good := &child{res: balancer.PickResult{SubConn: &subConn{}}}, &child{res: balancer.PickResult{SubConn: &subConn{}}}
-	v, _ := viewWith(t, state.Guards{FailurePenalty: time.Hour}, 0, bad, good)
+	v, _ := readySetWith(t, state.Guards{FailurePenalty: time.Hour}, 0, bad, good)
 	p := picker.New(v)
 	failed := 0
 	for range 10 { // of which each stays in flight, in truth or as a penalty

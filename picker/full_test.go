@@ -14,8 +14,8 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// line is a picker whose only endpoint takes one RPC, which it has.
-type line struct {
+// fullEnv is a picker whose only endpoint takes one RPC, which it has.
+type fullEnv struct {
 	*testing.T
 	picker *picker.Picker
 	ledger *state.Ledger
@@ -24,9 +24,9 @@ type line struct {
 	held   func(balancer.DoneInfo)
 }
 
-func newLine(t *testing.T, maxQueued int) *line {
-	s := &line{T: t, child: &child{}, wake: make(chan struct{}, 1)}
-	v, l := viewWith(t, state.Guards{MaxQueued: maxQueued, Wake: s.wake}, 1, s.child)
+func newFullEnv(t *testing.T, maxQueued int) *fullEnv {
+	s := &fullEnv{T: t, child: &child{}, wake: make(chan struct{}, 1)}
+	v, l := readySetWith(t, state.Guards{MaxQueued: maxQueued, Wake: s.wake}, 1, s.child)
 	s.picker, s.ledger = picker.New(v), l
 	res, err := s.picker.Pick(balancer.PickInfo{Ctx: s.rpc()})
 	require.NoError(t, err)
@@ -36,14 +36,14 @@ func newLine(t *testing.T, maxQueued int) *line {
 }
 
 // rpc is the context of an RPC of its own.
-func (s *line) rpc() context.Context {
+func (s *fullEnv) rpc() context.Context {
 	ctx, cancel := context.WithCancel(s.Context())
 	s.Cleanup(cancel)
 	return ctx
 }
 
 // waits checks that the RPC waits, and how many do.
-func (s *line) waits(ctx context.Context, all int64) {
+func (s *fullEnv) waits(ctx context.Context, all int64) {
 	s.Helper()
 	_, err := s.picker.Pick(balancer.PickInfo{Ctx: ctx})
 	require.Equal(s, balancer.ErrNoSubConnAvailable, err)
@@ -52,7 +52,7 @@ func (s *line) waits(ctx context.Context, all int64) {
 }
 
 // refused checks that the RPC may not wait.
-func (s *line) refused(info balancer.PickInfo) {
+func (s *fullEnv) refused(info balancer.PickInfo) {
 	s.Helper()
 	res, err := s.picker.Pick(info)
 	require.Equal(s, codes.ResourceExhausted, status.Code(err), "%v", err)
@@ -61,7 +61,7 @@ func (s *line) refused(info balancer.PickInfo) {
 }
 
 // served makes the pick of an RPC that has room.
-func (s *line) served(ctx context.Context) func(balancer.DoneInfo) {
+func (s *fullEnv) served(ctx context.Context) func(balancer.DoneInfo) {
 	s.Helper()
 	res, err := s.picker.Pick(balancer.PickInfo{Ctx: ctx})
 	require.NoError(s, err)
@@ -69,7 +69,7 @@ func (s *line) served(ctx context.Context) func(balancer.DoneInfo) {
 }
 
 // woken reports whether the balancer was told to publish.
-func (s *line) woken() bool {
+func (s *fullEnv) woken() bool {
 	select {
 	case <-s.wake:
 		return true
@@ -78,8 +78,8 @@ func (s *line) woken() bool {
 	}
 }
 
-func TestFullNodesRefuse(t *testing.T) {
-	s := newLine(t, 0)
+func TestFullEndpointsRefuse(t *testing.T) {
+	s := newFullEnv(t, 0)
 	s.refused(balancer.PickInfo{Ctx: s.rpc()})
 	s.refused(balancer.PickInfo{})
 	s.held(balancer.DoneInfo{})
@@ -89,14 +89,14 @@ func TestFullNodesRefuse(t *testing.T) {
 
 // An RPC that nothing tells from others cannot wait.
 func TestNamelessRPCsAreRefused(t *testing.T) {
-	s := newLine(t, 10)
+	s := newFullEnv(t, 10)
 	s.refused(balancer.PickInfo{})
 	s.refused(balancer.PickInfo{Ctx: context.Background()})
 	s.waits(s.rpc(), 1)
 }
 
-func TestFullNodesLetWait(t *testing.T) {
-	s := newLine(t, 2)
+func TestFullEndpointsLetWait(t *testing.T) {
+	s := newFullEnv(t, 2)
 	one, two := s.rpc(), s.rpc()
 	s.waits(one, 1)
 	s.waits(two, 2)
@@ -120,7 +120,7 @@ func TestFullNodesLetWait(t *testing.T) {
 // What was granted to an RPC goes to the next one when the child has no
 // connection for it.
 func TestChildsErrorPassesTheRoomOn(t *testing.T) {
-	s := newLine(t, 2)
+	s := newFullEnv(t, 2)
 	one, two := s.rpc(), s.rpc()
 	s.waits(one, 1)
 	s.waits(two, 2)
@@ -136,7 +136,7 @@ func TestChildsErrorPassesTheRoomOn(t *testing.T) {
 }
 
 // Later ready sets are for what the first has no room for.
-func TestFullViewSpills(t *testing.T) {
+func TestFullReadySetSpills(t *testing.T) {
 	l := state.Open("")
 	r := l.NewEndpointSet("test")
 	t.Cleanup(r.Close)
@@ -147,7 +147,7 @@ func TestFullViewSpills(t *testing.T) {
 	w.Set(ms[1], 1, second)
 	p := picker.New(v, w)
 	_, err := p.Pick(balancer.PickInfo{Ctx: t.Context()})
-	require.Equal(t, balancer.ErrNoSubConnAvailable, err, "the first view is empty, not full")
+	require.Equal(t, balancer.ErrNoSubConnAvailable, err, "the first ready set is empty, not full")
 	v.Set(ms[0], 1, first)
 	for _, want := range []*child{first, second, second} {
 		res, err := p.Pick(balancer.PickInfo{Ctx: t.Context()})

@@ -33,13 +33,13 @@ func (c *child) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	return c.res, c.err
 }
 
-// viewOf returns a ready set with a ready endpoint for each child.
-func viewOf(t testing.TB, children ...balancer.Picker) (*state.ReadySet, *state.Ledger) {
-	return viewWith(t, state.Guards{}, 0, children...)
+// readySetOf returns a ready set with a ready endpoint for each child.
+func readySetOf(t testing.TB, children ...balancer.Picker) (*state.ReadySet, *state.Ledger) {
+	return readySetWith(t, state.Guards{}, 0, children...)
 }
 
-// viewWith is viewOf with guards and a cap for each endpoint.
-func viewWith(t testing.TB, g state.Guards, limit uint32, children ...balancer.Picker) (*state.ReadySet, *state.Ledger) {
+// readySetWith is readySetOf with guards and a cap for each endpoint.
+func readySetWith(t testing.TB, g state.Guards, limit uint32, children ...balancer.Picker) (*state.ReadySet, *state.Ledger) {
 	l := state.Open("")
 	r := l.NewEndpointSet("test")
 	t.Cleanup(r.Close)
@@ -57,7 +57,7 @@ func viewWith(t testing.TB, g state.Guards, limit uint32, children ...balancer.P
 }
 
 func TestPickIsCountedUntilDone(t *testing.T) {
-	v, l := viewOf(t, &child{}, &child{})
+	v, l := readySetOf(t, &child{}, &child{})
 	p := picker.New(v)
 	var dones []func(balancer.DoneInfo)
 	for range 4 {
@@ -80,7 +80,7 @@ func TestPickPassesOn(t *testing.T) {
 	sc := &subConn{}
 	md := metadata.Pairs("k", "v")
 	c := &child{res: balancer.PickResult{SubConn: sc, Metadata: md}}
-	v, _ := viewOf(t, c)
+	v, _ := readySetOf(t, c)
 	info := balancer.PickInfo{FullMethodName: "/chat/Talk", Ctx: context.WithValue(t.Context(), ctxKey{}, 1)}
 	res, err := picker.New(v).Pick(info)
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ type ctxKey struct{}
 // Each pick has the map that its own child gave it: none of an earlier pick.
 func TestPickSharesNoMetadata(t *testing.T) {
 	c := &child{}
-	v, _ := viewOf(t, c)
+	v, _ := readySetOf(t, c)
 	p := picker.New(v)
 	var got []metadata.MD
 	for _, md := range []metadata.MD{metadata.Pairs("k", "1"), nil, metadata.Pairs("k", "2")} {
@@ -116,7 +116,7 @@ func TestPickSharesNoMetadata(t *testing.T) {
 func TestChildsDoneIsCalledOnce(t *testing.T) {
 	var got []balancer.DoneInfo
 	c := &child{res: balancer.PickResult{Done: func(info balancer.DoneInfo) { got = append(got, info) }}}
-	v, l := viewOf(t, c)
+	v, l := readySetOf(t, c)
 	p := picker.New(v)
 	first := balancer.DoneInfo{Err: errors.New("first"), BytesSent: true, Trailer: metadata.Pairs("t", "1")}
 	res, err := p.Pick(balancer.PickInfo{})
@@ -136,7 +136,7 @@ func TestChildsDoneIsCalledOnce(t *testing.T) {
 // does next sees it.
 func TestChildsDoneMayPick(t *testing.T) {
 	c := &child{}
-	v, l := viewOf(t, c)
+	v, l := readySetOf(t, c)
 	p := picker.New(v)
 	var seen int64 = -1
 	c.res.Done = func(balancer.DoneInfo) { seen = l.Snapshot().InFlight }
@@ -153,7 +153,7 @@ func TestChildsErrorGivesBack(t *testing.T) {
 		status.Error(codes.ResourceExhausted, "full"),
 	} {
 		c := &child{err: want, res: balancer.PickResult{SubConn: &subConn{}}}
-		v, l := viewOf(t, c)
+		v, l := readySetOf(t, c)
 		res, err := picker.New(v).Pick(balancer.PickInfo{})
 		require.Equal(t, want, err, "as it is: gRPC tells these apart")
 		require.Zero(t, res)
@@ -162,8 +162,8 @@ func TestChildsErrorGivesBack(t *testing.T) {
 	}
 }
 
-func TestEmptyViewWaits(t *testing.T) {
-	v, l := viewOf(t)
+func TestEmptyReadySetWaits(t *testing.T) {
+	v, l := readySetOf(t)
 	res, err := picker.New(v).Pick(balancer.PickInfo{})
 	require.Equal(t, balancer.ErrNoSubConnAvailable, err)
 	require.Zero(t, res)
@@ -171,9 +171,9 @@ func TestEmptyViewWaits(t *testing.T) {
 }
 
 // A picker that was published long ago chooses among the members of now.
-func TestOldPickerSeesTheView(t *testing.T) {
+func TestOldPickerSeesTheReadySet(t *testing.T) {
 	old := &subConn{}
-	v, l := viewOf(t, &child{res: balancer.PickResult{SubConn: old}})
+	v, l := readySetOf(t, &child{res: balancer.PickResult{SubConn: old}})
 	p := picker.New(v)
 	held, err := p.Pick(balancer.PickInfo{})
 	require.NoError(t, err)

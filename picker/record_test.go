@@ -9,7 +9,7 @@ import (
 )
 
 // recorded is an RPC with an explicit record.
-func (s *site) recorded() rpc {
+func (s *env) recorded() rpc {
 	r := s.rpc()
 	r.ctx = WithRecord(r.ctx)
 	return r
@@ -17,7 +17,7 @@ func (s *site) recorded() rpc {
 
 // With an explicit record a pick counts as an attempt however it ended.
 func TestExplicitRecordNotesEveryAttempt(t *testing.T) {
-	s := sloped(t, "abc")
+	s := unevenEnv(t, "abc")
 	r := s.recorded()
 	for _, want := range []string{"a", "b", "c", "a", "b"} {
 		name, done := r.pick(s)
@@ -33,7 +33,7 @@ func TestExplicitRecordNotesEveryAttempt(t *testing.T) {
 
 // It takes precedence over what is known by the Done channel.
 func TestExplicitRecordComesFirst(t *testing.T) {
-	s := sloped(t, "abc")
+	s := unevenEnv(t, "abc")
 	r := s.rpc()
 	require.Equal(t, "a", r.fails(s, 1))
 	explicit := rpc{WithRecord(r.ctx), r.end}
@@ -47,10 +47,10 @@ func TestExplicitRecordComesFirst(t *testing.T) {
 // A record that has no attempt yet leaves the first one where it belongs: on
 // the level of the picker, though that has no ready endpoint at this moment.
 func TestFirstAttemptKeepsToItsLevel(t *testing.T) {
-	s := newSite(t, "a", "b")
+	s := newEnv(t, "a", "b")
 	s.lost(0, "a")
 	for name, r := range map[string]rpc{"none": s.rpc(), "explicit": s.recorded()} {
-		_, err := New(s.views...).Pick(balancer.PickInfo{Ctx: r.ctx})
+		_, err := New(s.readySets...).Pick(balancer.PickInfo{Ctx: r.ctx})
 		require.Equal(t, balancer.ErrNoSubConnAvailable, err, "record: %s", name)
 	}
 }
@@ -58,7 +58,7 @@ func TestFirstAttemptKeepsToItsLevel(t *testing.T) {
 // A pick that came to nothing is no attempt.
 func TestPickWithoutAttemptIsNotNoted(t *testing.T) {
 	for kind, explicit := range map[string]bool{"none": false, "explicit": true} {
-		s := newSite(t, "a", "b")
+		s := newEnv(t, "a", "b")
 		r := s.rpc()
 		if explicit {
 			r = s.recorded()
@@ -70,22 +70,22 @@ func TestPickWithoutAttemptIsNotNoted(t *testing.T) {
 		require.Equal(t, "a", name, "record: %s; a's connection was gone before the RPC had it", kind)
 		done(notSent)
 
-		s.nodes["a"].err = errors.New("no connection")
-		_, err := New(s.views...).Pick(balancer.PickInfo{Ctx: r.ctx})
-		require.Equal(t, s.nodes["a"].err, err)
-		s.nodes["a"].err = nil
+		s.children["a"].err = errors.New("no connection")
+		_, err := New(s.readySets...).Pick(balancer.PickInfo{Ctx: r.ctx})
+		require.Equal(t, s.children["a"].err, err)
+		s.children["a"].err = nil
 		require.Equal(t, "a", r.fails(s, 1), "record: %s; a's picker had an error", kind)
 	}
 }
 
 // The record is cleared when all ready endpoints were tried, not when none is ready.
-func TestRecordOutlastsAMomentWithoutNodes(t *testing.T) {
-	s := sloped(t, "ab")
+func TestRecordOutlastsAMomentWithoutEndpoints(t *testing.T) {
+	s := unevenEnv(t, "ab")
 	for kind, r := range map[string]rpc{"none": s.rpc(), "explicit": s.recorded()} {
 		require.Equal(t, "a", r.fails(s, 1))
 		s.lost(0, "a")
 		s.lost(0, "b")
-		_, err := New(s.views...).Pick(balancer.PickInfo{Ctx: r.ctx})
+		_, err := New(s.readySets...).Pick(balancer.PickInfo{Ctx: r.ctx})
 		require.Equal(t, balancer.ErrNoSubConnAvailable, err)
 		s.ready(0, "a")
 		s.ready(0, "b")

@@ -82,8 +82,8 @@ func TestEndpointAttributes(t *testing.T) {
 	} {
 		require.Equal(t, tc.want, factsOf(tc.endpoint), name)
 	}
-	require.EqualValues(t, 1<<31, resolver.MaxWeight)
-	require.EqualValues(t, 1<<31-1, resolver.MaxMaxInFlight)
+	require.Equal(t, uint32(1<<31), uint32(resolver.MaxWeight))
+	require.Equal(t, uint32(1<<31-1), uint32(resolver.MaxMaxInFlight))
 }
 
 // A setter leaves its argument as it is, and what others have set.

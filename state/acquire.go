@@ -100,14 +100,14 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 
 // waitOn is for an RPC that waits already.
 func (a *acquisition) waitOn(w *waiter) (outcome Outcome, stop func() bool) {
-	if w.is(lapsed) {
+	if w.is(phaseLapsed) {
 		if len(a.tried) == 0 || a.patience() <= 0 {
 			a.tried = nil
 		}
 		w.rejoin(a.tried)
 		w.setPatience(a.patience())
 	}
-	if !w.is(granted) {
+	if !w.is(phaseGranted) {
 		return Queued, nil
 	}
 	a.startedOver = w.startedOver

@@ -56,20 +56,20 @@ func TestCapIsExact(t *testing.T) {
 // Nobody may be chosen, and no cap is the reason.
 func TestEmptyIsNotFull(t *testing.T) {
 	e := newEnv(t)
-	turn := func() state.Outcome {
+	acquire := func() state.Outcome {
 		_, _, outcome := e.endpointSet.AcquireOrQueue(t.Context(), nil, e.readySet)
 		return outcome
 	}
 	e.guard(state.Guards{})
-	require.Equal(t, state.Empty, turn())
+	require.Equal(t, state.Empty, acquire())
 	e.capped(1, "a")
 	e.open()
 	e.set("a", 0)
-	require.Equal(t, state.Empty, turn())
+	require.Equal(t, state.Empty, acquire())
 	e.readySet.Remove(e.members["a"])
-	require.Equal(t, state.Empty, turn())
+	require.Equal(t, state.Empty, acquire())
 	e.set("a", 1)
-	require.Equal(t, state.Queued, turn())
+	require.Equal(t, state.Queued, acquire())
 }
 
 // A cap is the member's: it holds before it is ready, in whatever ready set.
@@ -85,7 +85,7 @@ func TestCapStaysWithTheMember(t *testing.T) {
 	_, _, outcome := e.endpointSet.AcquireOrQueue(nobody, nil, second)
 	require.Equal(t, state.Refused, outcome)
 	_, _, outcome = e.endpointSet.AcquireOrQueue(nobody, nil, e.readySet, second)
-	require.Equal(t, state.Empty, outcome, "the first view has nobody, full or not")
+	require.Equal(t, state.Empty, outcome, "the first ready set has nobody, full or not")
 	e.end("a", 1)
 	_, _, ok := second.Acquire()
 	require.True(t, ok)
@@ -187,7 +187,7 @@ func newLevels(t *testing.T) (e *env, second *state.ReadySet) {
 	return e, second
 }
 
-// fill has n RPCs take their turn, and returns where they go.
+// fill lets n RPCs acquire and returns where they go.
 func (e *env) fill(n int, sets ...*state.ReadySet) map[string]int {
 	e.Helper()
 	got := map[string]int{}
@@ -200,7 +200,7 @@ func (e *env) fill(n int, sets ...*state.ReadySet) map[string]int {
 }
 
 // The second level gets what the first has no room for, and nothing else.
-func TestD94SpillToTheSecondLevel(t *testing.T) {
+func TestSpillToTheSecondLevel(t *testing.T) {
 	s, second := newLevels(t)
 	require.Equal(t, map[string]int{"a": 2, "b": 2}, s.fill(4, s.readySet, second))
 	s.fill(3, s.readySet, second)
@@ -291,4 +291,16 @@ func TestTriedRemove(t *testing.T) {
 	tried.Remove(last) // over: it stays
 	tried.Remove(e.leases["c"][0])
 	require.Equal(t, "c", e.retry(tried))
+}
+
+// A lease that was given back notes nothing, although its entry is used again.
+func TestTriedPassesOverLeasesGivenBack(t *testing.T) {
+	e := newEnv(t)
+	e.add("a", "b")
+	stale, _, _ := e.readySet.Acquire()
+	stale.Release()
+	again := e.open()
+	e.set(again, 100)
+	require.Equal(t, again, e.retry(triedOf(stale)))
+	require.Zero(t, e.endpointSet.Counters().RetriesToOtherEndpoint)
 }

@@ -25,7 +25,7 @@ type specimen struct {
 	full      *ReadySet
 	atCap     *Member
 	granted   *waiter
-	line      []*waiter
+	queued    []*waiter
 }
 
 func newSpecimen(t *testing.T) *specimen {
@@ -70,11 +70,11 @@ func newSpecimen(t *testing.T) *specimen {
 	g.full.set.SetQueueSets(g.full)
 	g.mu.Lock()
 	for range 4 {
-		g.line = append(g.line, g.full.set.newWaiter(make(chan struct{}), nil))
+		g.queued = append(g.queued, g.full.set.newWaiter(make(chan struct{}), nil))
 	}
 	g.mu.Unlock()
 	held.Release()
-	g.granted, g.line = g.line[0], g.line[1:]
+	g.granted, g.queued = g.queued[0], g.queued[1:]
 	g.atCap = g.granted.member
 	acquire(t, g.slow).Release() // which leaves a free lease entry
 	g.due = g.slow.minShare.members[0]
@@ -185,26 +185,26 @@ var corruptions = map[string]struct {
 	"clock with ramps":      {func(g *specimen) { g.clock.ticking = false }, "the clock rests"},
 	"clock with penalties":  {func(g *specimen) { g.slow.set.SetGuards(Guards{}); g.clock.ticking = false }, "the clock rests"},
 
-	"waiting":            {func(g *specimen) { g.waiting++ }, "3 RPCs in line, 4 waiting"},
-	"lost from the line": {func(g *specimen) { g.queue().line.list.Remove(g.line[1].element) }, "2 RPCs in line, 3 waiting"},
-	"order in line":      {func(g *specimen) { g.line[0].arrival = 9 }, "is out of line"},
-	"place in line":      {func(g *specimen) { g.line[0].element = g.line[1].element }, "is out of line"},
-	"waiter of no RPC":   {func(g *specimen) { delete(g.queue().waiters, g.line[0].rpc) }, "is out of line"},
-	"waiter of another":  {func(g *specimen) { g.queue().waiters[g.line[0].rpc] = g.line[1] }, "is out of line"},
-	"granted nothing":    {func(g *specimen) { g.granted.lease = Lease{} }, "granted: true"},
-	"granted and over":   {func(g *specimen) { g.granted.lease.gen-- }, "was granted nothing"},
-	"granted away":       {func(g *specimen) { g.granted.member = &Member{endpoint: g.atCap.endpoint} }, "was granted nothing"},
-	"granted elsewhere":  {func(g *specimen) { g.granted.readySet = g.slow }, "was granted nothing"},
-	"waiter in two":      {func(g *specimen) { g.queue().waiters[make(chan struct{})] = g.line[0] }, "is in phase 0, granted: false"},
-	"served elsewhere":   {func(g *specimen) { g.queue().queueSets = nil }, "was granted nothing"},
-	"lapsed in line":     {func(g *specimen) { g.line[0].phase.Store(lapsed) }, "is out of line"},
+	"waiting":             {func(g *specimen) { g.waiting++ }, "3 RPCs queued, 4 waiting"},
+	"lost from the queue": {func(g *specimen) { g.queue().queued.list.Remove(g.queued[1].element) }, "2 RPCs queued, 3 waiting"},
+	"order in the queue":  {func(g *specimen) { g.queued[0].arrival = 9 }, "is out of order"},
+	"place in the queue":  {func(g *specimen) { g.queued[0].element = g.queued[1].element }, "is out of order"},
+	"waiter of no RPC":    {func(g *specimen) { delete(g.queue().waiters, g.queued[0].rpc) }, "is out of order"},
+	"waiter of another":   {func(g *specimen) { g.queue().waiters[g.queued[0].rpc] = g.queued[1] }, "is out of order"},
+	"granted nothing":     {func(g *specimen) { g.granted.lease = Lease{} }, "granted: true"},
+	"granted and over":    {func(g *specimen) { g.granted.lease.gen-- }, "was granted nothing"},
+	"granted away":        {func(g *specimen) { g.granted.member = &Member{endpoint: g.atCap.endpoint} }, "was granted nothing"},
+	"granted elsewhere":   {func(g *specimen) { g.granted.readySet = g.slow }, "was granted nothing"},
+	"waiter in two":       {func(g *specimen) { g.queue().waiters[make(chan struct{})] = g.queued[0] }, "is in phase 0, granted: false"},
+	"served elsewhere":    {func(g *specimen) { g.queue().queueSets = nil }, "was granted nothing"},
+	"lapsed in the queue": {func(g *specimen) { g.queued[0].phase.Store(phaseLapsed) }, "is out of order"},
 	"lost waiter": {func(g *specimen) {
 		delete(g.queue().granted, g.granted)
-		g.granted.phase.Store(over)
+		g.granted.phase.Store(phaseOver)
 		g.granted.lease = Lease{}
 	}, "4 waiters, 3 queued"},
-	"not registered":    {func(g *specimen) { unregister(g.line[0]) }, "is in phase 0"},
-	"retry without end": {func(g *specimen) { g.line[0].tried = []*endpoint{g.gone} }, "is out of line"},
+	"not registered":    {func(g *specimen) { unregister(g.queued[0]) }, "is in phase 0"},
+	"retry without end": {func(g *specimen) { g.queued[0].tried = []*endpoint{g.gone} }, "is out of order"},
 	"timeout":           {func(g *specimen) { g.timeouts.add(g.granted, 1); g.granted.timeout = 1 }, "timeout 0 is out of order"},
 	"clock with waits": {func(g *specimen) {
 		g.slow.set.SetGuards(Guards{})

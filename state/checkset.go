@@ -48,7 +48,7 @@ func (r *EndpointSet) check() error {
 		waiting += s.queue.waiting()
 	}
 	if waiting != r.ledger.waiting {
-		fail("%d RPCs in line, %d waiting", waiting, r.ledger.waiting)
+		fail("%d RPCs queued, %d waiting", waiting, r.ledger.waiting)
 	}
 	return errors.Join(errs...)
 }
@@ -120,12 +120,12 @@ func (v *ReadySet) check() error {
 // lapsed, and that none is queued while there is room for it.
 func (r *EndpointSet) checkQueue() error {
 	q := &r.queue
-	for _, l := range []*line{&q.line, &q.retries} {
+	for _, l := range []*waiterList{&q.queued, &q.retries} {
 		last := uint64(0)
 		for e := l.list.Front(); e != nil; e = e.Next() {
 			w := waiterAt(e)
-			if w.arrival <= last || w.element != e || q.waiters[w.rpc] != w || !w.is(queued) || q.lineOf(w) != l || (w.timeout == notTimed) != (w.tried == nil) {
-				return fmt.Errorf("endpoint set %q: waiter %d is out of line", r.name, w.arrival)
+			if w.arrival <= last || w.element != e || q.waiters[w.rpc] != w || !w.is(phaseQueued) || q.listOf(w) != l || (w.timeout == notTimed) != (w.tried == nil) {
+				return fmt.Errorf("endpoint set %q: waiter %d is out of order", r.name, w.arrival)
 			}
 			last = w.arrival
 			if roomIn(q.queueSets, w.tried) {
@@ -138,10 +138,10 @@ func (r *EndpointSet) checkQueue() error {
 	}
 	lapses := 0
 	for rpc, w := range q.waiters {
-		if w.is(lapsed) {
+		if w.is(phaseLapsed) {
 			lapses++
 		}
-		if _, ok := q.granted[w]; ok != w.is(granted) || ok != (w.lease.entry != nil) || w.rpc != rpc || !slices.Contains(waitsOf(rpc), w) {
+		if _, ok := q.granted[w]; ok != w.is(phaseGranted) || ok != (w.lease.entry != nil) || w.rpc != rpc || !slices.Contains(waitsOf(rpc), w) {
 			return fmt.Errorf("endpoint set %q: waiter %d is in phase %d, granted: %t", r.name, w.arrival, w.phase.Load(), ok)
 		}
 	}

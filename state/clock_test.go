@@ -141,7 +141,7 @@ func TestClockIsCoarse(t *testing.T) {
 }
 
 // Penalties that end within a tick are kept as one, however many they are.
-func TestFinesAreByTick(t *testing.T) {
+func TestPenaltiesAreByTick(t *testing.T) {
 	virtual(t, Guards{FailurePenalty: time.Second}, func(v *ReadySet) {
 		for range 3000 {
 			acquire(t, v).Fail()

@@ -9,7 +9,7 @@ import (
 )
 
 // A closed endpoint set stays empty, whatever it is told; its leases still land.
-func TestClosedRoster(t *testing.T) {
+func TestClosedEndpointSet(t *testing.T) {
 	e := newEnv(t)
 	e.add("a", "b")
 	e.openMany(4)
@@ -38,7 +38,7 @@ func TestClosedRoster(t *testing.T) {
 
 // What Update of a closed endpoint set returns may be given to its ready sets, as that of
 // an open one may.
-func TestClosedRosterMembersArePassedOver(t *testing.T) {
+func TestMembersOfAClosedEndpointSet(t *testing.T) {
 	e := newEnv(t)
 	e.endpointSet.Close()
 	for _, m := range e.endpointSet.Update(nil, []state.Identity{{Addrs: []string{"a"}}}) {
@@ -58,15 +58,20 @@ func TestMemberThatHasLeft(t *testing.T) {
 	e.add("a", "b")
 	gone := e.members["a"]
 	e.remove("a")
+	require.False(t, gone.LeftBusy())
 	e.readySet.Set(gone, 1, "a")
 	e.readySet.Remove(gone)
+	gone.SetMaxInFlight(1)
 	e.endpointSet.Update([]*state.Member{gone}, nil)
 	require.NoError(t, e.ledger.Check())
 	require.Equal(t, map[string]int{"b": 3}, e.openMany(3))
+	busy := e.members["b"]
+	e.remove("b")
+	require.True(t, busy.LeftBusy())
 }
 
 // A member of another endpoint set is none of the ready set's.
-func TestMemberOfAnotherRoster(t *testing.T) {
+func TestMemberOfAnotherEndpointSet(t *testing.T) {
 	x := newEnv(t)
 	y := newEnvOn(t, x.ledger)
 	x.add("a")
@@ -91,7 +96,7 @@ func TestAddressListedTwice(t *testing.T) {
 }
 
 // What a ready set has picked is counted when it is closed, and once.
-func TestClosedViewsPicksCount(t *testing.T) {
+func TestPicksOfAClosedReadySet(t *testing.T) {
 	e := newEnv(t)
 	e.add("a")
 	e.calls(3)

@@ -99,10 +99,10 @@ func TestNobodyIsEverTwoAhead(t *testing.T) {
 				lease, value, _ := e.readySet.Acquire()
 				a := value.(string)
 				leases[i][a] = append(leases[i][a], lease)
-				nodes := e.ledger.Snapshot().Endpoints
-				low, high := nodes[0].InFlight, nodes[0].InFlight
-				for _, node := range nodes {
-					low, high = min(low, node.InFlight), max(high, node.InFlight)
+				endpoints := e.ledger.Snapshot().Endpoints
+				low, high := endpoints[0].InFlight, endpoints[0].InFlight
+				for _, n := range endpoints {
+					low, high = min(low, n.InFlight), max(high, n.InFlight)
 				}
 				if high-low > 1 {
 					worst.Store(high - low)

@@ -1,50 +1,60 @@
-// Package state counts the RPCs in flight per endpoint and chooses the
-// endpoint with the fewest, for all channels of a process.
+// Package state counts the RPCs in flight per endpoint and chooses the endpoint
+// with the fewest, for all channels of a process.
 //
-// It knows nothing of gRPC: package picker takes leases from it,
-// leastconnbalancer tells it which endpoints are listed and which are ready.
+// It serves the least_conn policy and promises no compatibility to anybody else.
+// Users want leastconnbalancer.Snapshots and the types that it returns.
+//
+// It knows nothing of gRPC: package picker takes leases from it, leastconnbalancer
+// tells it which endpoints are listed and which are ready.
 //
 //   - A [Ledger] holds the in-flight counts of one resource key, by endpoint. The
-//     process-wide registry behind [Open] holds it weakly: it lives while a
-//     endpoint set, a ready set or a live lease reaches it, so there is nothing to size
-//     and nothing to evict.
-//   - An endpoint is one endpoint's entry in a ledger: its identity and its count.
-//   - An [EndpointSet] is one balancer's list of endpoints. It finds the endpoint of each.
-//   - A [ReadySet] holds an endpoint set's ready members of one priority level in the
-//     order in which they are chosen. Weight and value belong to the member,
-//     since two channels may disagree on them; the count belongs to the endpoint.
+//     process-wide registry behind [Open] holds it weakly: it lives while an
+//     endpoint set, a ready set or a live lease reaches it, so there is nothing to
+//     size and nothing to evict.
+//   - An endpoint has one entry in a ledger: its identity, its load and its leases.
+//   - An [EndpointSet] is one balancer's list of endpoints. It finds the entry of
+//     each by its [Identity].
+//   - A [ReadySet] holds an endpoint set's ready members of one priority level in
+//     the order in which they are chosen. Weight and value belong to the member,
+//     since two channels may disagree on them. The load belongs to the endpoint.
 //   - A [Lease] is one counted choice. Its first Release or Fail gives it back.
-//   - [Guards] are an endpoint set's: failures weigh on an endpoint for a while, and members
-//     that are new or back start slowly. A member may have a cap; RPCs that find
-//     all at theirs wait in the endpoint set's queue for an [EndpointSet.AcquireOrQueue].
+//   - [Guards] are an endpoint set's: failures weigh on an endpoint for a while, and
+//     members that are new or back start slowly. A member may have a cap. RPCs that
+//     find all at theirs wait in the queue of [EndpointSet.AcquireOrQueue].
 //
 // # Invariants
 //
-// [Ledger.Check] asserts them; the tests run it after every step.
+// [Ledger.Check] asserts them. The tests run it after every step.
 //
-//  1. The in-flight counts of a ledger add up to its live leases. No count is
-//     ever negative.
-//  2. A count changes only where a lease begins or ends.
+//  1. An endpoint's load is the sum of its terms: its RPCs in flight and its units of
+//     penalty. Each endpoint has a live lease for each RPC in flight and a unit that
+//     has not ended for each unit of penalty. No term is ever negative.
+//  2. The term in flight changes only where a lease begins or ends, the term penalty
+//     only where a lease fails or a unit ends.
 //  3. Acquire returns a member of its ready set whose score
-//     (in_flight + penalty + 1) / (weight × share) no eligible member of the ready set
-//     beats, under one lock with the count. Among equals the one that waits
-//     longest is chosen, so serial calls over idle equal endpoints visit each once per
-//     round; where a newcomer stands among its equals is random, so that a fleet
-//     of clients does not move in step. A member that starts slowly and is empty
-//     is chosen, whatever its score, when n ÷ share picks have gone by, rounded
-//     up, with n members.
+//     (load + 1) / (weight × slow-start factor) no eligible member of the ready set
+//     beats, under one lock with the count. Among equals the one that waits longest
+//     is chosen, so serial calls over idle equal endpoints visit each once per
+//     round. Where a newcomer stands among its equals is random, so that a fleet of
+//     clients does not move in step. A member that starts slowly and is empty is
+//     chosen, whatever its score, when n ÷ factor picks have gone by, rounded up,
+//     with n members.
 //  4. An endpoint without members and leases is not in the ledger.
 //  5. Acquire, Release, Set and Remove cost O(log n) in the members of a ready set,
-//     times the ready sets that share the endpoint; with equal weights Acquire and
+//     times the ready sets that share the endpoint. With equal weights Acquire and
 //     Release cost O(1). (A table that grows is copied, as Go's maps are.)
-//  6. No member is chosen at its cap. No RPC waits while there is room where its
-//     endpoint set is served; room goes to those that wait for it in order of arrival,
-//     over all endpoint sets of a ledger.
-//  7. An endpoint's load is its count and its penalty, which is no part of the count.
+//  6. No member is chosen at its cap, which bounds the term in flight. No RPC waits
+//     while there is room where its endpoint set is served. Room goes to those that
+//     wait for it in order of arrival, over all endpoint sets of a ledger.
+//  7. An endpoint stands in every order by the sum of its terms, at all times.
 //
 // # Concurrency
 //
-// Everything here is safe for concurrent use. One mutex guards a ledger with
-// all its endpoint sets, ready sets and leases; nothing is called out under it. The
-// registry has a mutex of its own; the two are never held together.
+// Everything here is safe for concurrent use. One mutex guards a ledger with all its
+// endpoint sets, ready sets and leases. Nothing is called out under it. The registry
+// has a mutex of its own; the two are never held together.
+//
+// Exported functions and methods take the mutex that they need. Unexported ones run
+// with the ledger's mutex held, unless they say that they take it. Where both stand
+// side by side, the one that needs it held ends in Locked.
 package state

@@ -11,11 +11,11 @@ type endpoint struct {
 	// What a pick touches.
 	load   load
 	again  again     // the loads at which updateEligibility is due
-	picks  uint64    // leases, ever
 	leases leaseList // live ones
-	places []place   // in the orders of the ready sets that may choose it
-	one    [1]place  // room for the only one that most endpoints have
+	picks  uint64    // leases, ever
 	ledger *Ledger
+	places []place  // in the orders of the ready sets that may choose it
+	one    [1]place // room for the only one that most endpoints have
 
 	members []*Member // at most one of each endpoint set
 	number  uint64    // rises with each endpoint of the ledger

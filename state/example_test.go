@@ -9,15 +9,15 @@ import (
 // Two endpoints hold two long RPCs each when a third one joins: the next two go
 // there.
 func Example() {
-	roster := state.Open("chat").NewEndpointSet("dns:///chat")
-	defer roster.Close()
-	ready := roster.NewReadySet(0)
+	set := state.Open("chat").NewEndpointSet("dns:///chat")
+	defer set.Close()
+	ready := set.NewReadySet(0)
 	join := func(addrs ...string) {
 		endpoints := make([]state.Identity, len(addrs))
 		for i, addr := range addrs {
 			endpoints[i].Addrs = []string{addr}
 		}
-		for i, member := range roster.Update(nil, endpoints) {
+		for i, member := range set.Update(nil, endpoints) {
 			ready.Set(member, 1, addrs[i])
 		}
 	}
@@ -34,7 +34,7 @@ func Example() {
 	}
 	join("10.0.0.3:443")
 	fmt.Println("the next go to", open(), "and", open())
-	for _, n := range roster.Ledger().Snapshot().Endpoints {
+	for _, n := range set.Ledger().Snapshot().Endpoints {
 		fmt.Println(n.Addresses[0], "has", n.InFlight)
 	}
 	for _, lease := range leases {

@@ -93,7 +93,7 @@ func inFleet(t *testing.T, g state.Guards, addrs []string, test func(f *fleet)) 
 
 // An endpoint that fails at once does not attract the traffic, and what is left of it
 // for the others is what they could do alone.
-func TestD49NoSinkhole(t *testing.T) {
+func TestFailingEndpointAttractsNoTraffic(t *testing.T) {
 	inFleet(t, state.Guards{}, []string{"a", "b", "c"}, func(f *fleet) {
 		f.now(onlyA)
 		f.during(time.Second)
@@ -118,7 +118,7 @@ func TestD49NoSinkhole(t *testing.T) {
 
 // An endpoint that has recovered has its share again once its penalties are over, and
 // is asked meanwhile.
-func TestRecoveredNodeIsBack(t *testing.T) {
+func TestRecoveredEndpointIsBack(t *testing.T) {
 	inFleet(t, penalized, []string{"a", "b", "c"}, func(f *fleet) {
 		f.now(onlyA)
 		f.during(5 * time.Second)

@@ -159,13 +159,13 @@ func (p *identityFuzz) seen(side int) map[string]int64 {
 	s := p.sides[side]
 	got := map[string]int64{}
 	for name, r := range s.sets {
-		nodes := map[string]bool{}
+		entries := map[string]bool{}
 		for e := range r.now {
 			n := s.endpoint(name, e)
 			got[name+" "+e] = n.InFlight
-			nodes[fmt.Sprint(n)] = true
+			entries[fmt.Sprint(n)] = true
 		}
-		require.Len(p, nodes, len(r.now), "two endpoints of %s share one", name)
+		require.Len(p, entries, len(r.now), "two endpoints of %s share one", name)
 	}
 	return got
 }

@@ -22,7 +22,7 @@ var identities = []struct {
 	{"AddressLostIsFree", []string{"x lists a+b", "x opens a+b 3", "x lists a", "x lists a b", "x has a 3", "x has b 0", "endpoints 2"}},
 	{"AddressLostIsFreeForOthers", []string{"x lists a+b", "x opens a+b 3", "x lists a", "y lists b", "y has b 0"}},
 	{"AddressKeptWhileOthersList", []string{"x lists a+b", "y lists a+b", "x opens a+b 3", "x lists a", "z lists b", "z has b 3", "endpoints 1"}},
-	{"AddressLostWithItsLastRoster", []string{"x lists a", "y lists a+b", "x opens a 2", "y closes", "z lists b", "z has b 0", "x has a 2"}},
+	{"AddressLostWithItsLastEndpointSet", []string{"x lists a", "y lists a+b", "x opens a 2", "y closes", "z lists b", "z has b 0", "x has a 2"}},
 
 	{"IDWithoutSharedAddress", []string{"x lists u@a", "x opens u@a 3", "x lists u@b", "x has u@b 3", "endpoints 1"}},
 	{"IDWithoutSharedAddressElsewhere", []string{"x lists u@a", "x opens u@a 3", "y lists u@b", "y has u@b 3", "endpoints 1"}},
@@ -34,7 +34,7 @@ var identities = []struct {
 	{"IDExchanged", []string{"x lists u@a v@b", "x opens u@a 1", "x opens v@b 2", "x lists u@b v@a", "x has u@b 1", "x has v@a 2", "endpoints 2"}},
 	{"IDGained", []string{"x lists a", "x opens a 4", "x lists u@a", "x has u@a 4", "x lists u@b", "x has u@b 4", "x lists v@b", "x has v@b 0"}},
 	{"IDNoLongerTold", []string{"x lists u@a", "x opens u@a 4", "x lists a", "x has a 4", "endpoints 1"}},
-	{"IDForgottenWithItsNode", []string{"x lists u@a", "x lists b", "endpoints 1", "x lists u@c", "x has u@c 0", "endpoints 1"}},
+	{"IDForgottenWithItsEntry", []string{"x lists u@a", "x lists b", "endpoints 1", "x lists u@c", "x has u@c 0", "endpoints 1"}},
 
 	{"MostLoadedOfSeveral", []string{"x lists a b", "x opens a 2", "x opens b 5", "x lists a+b", "x has a+b 5", "endpoints 2", "x ends a 2", "x has a+b 5", "endpoints 1"}},
 	{"MostLoadedOfSeveralFirstAddress", []string{"x lists a b", "x opens a 5", "x opens b 2", "x lists a+b", "x has a+b 5", "endpoints 2", "x ends b 2", "endpoints 1"}},
@@ -50,18 +50,18 @@ var identities = []struct {
 	{"FullMatchBeforeOneWithMore", []string{"x lists b", "x opens b 4", "y lists a+b b", "y has a+b 0", "y has b 4", "endpoints 2"}},
 	{"FullMatchInAnyOrder", []string{"x lists b+a", "x opens b+a 4", "y lists a+b", "y has a+b 4", "endpoints 1"}},
 
-	{"UnchangedKeepsItsNode", []string{"x lists a", "x opens a 4", "y lists a+b", "y has a+b 4", "y lists b", "y has b 4", "x lists a b", "x has a 4", "x has b 0", "y has b 4", "endpoints 2"}},
-	{"UnchangedKeepsItsNodeFromNewcomers", []string{"x lists a+b", "x opens a+b 4", "x lists a+b b+c", "x has a+b 4", "x has b+c 0"}},
-	{"UnchangedKeepsItsNodeWhenOthersJoinTwo", []string{"x lists a b", "x opens a 1", "x opens b 3", "y lists a+b", "y has a+b 3", "x has a 1", "x has b 3", "endpoints 2"}},
+	{"UnchangedKeepsItsEntry", []string{"x lists a", "x opens a 4", "y lists a+b", "y has a+b 4", "y lists b", "y has b 4", "x lists a b", "x has a 4", "x has b 0", "y has b 4", "endpoints 2"}},
+	{"UnchangedKeepsItsEntryFromNewcomers", []string{"x lists a+b", "x opens a+b 4", "x lists a+b b+c", "x has a+b 4", "x has b+c 0"}},
+	{"UnchangedKeepsItsEntryWhenOthersJoinTwo", []string{"x lists a b", "x opens a 1", "x opens b 3", "y lists a+b", "y has a+b 3", "x has a 1", "x has b 3", "endpoints 2"}},
 
 	{"LeaveAndReturn", []string{"x lists a b", "x opens a 4", "x lists b", "endpoints 2", "x lists a b", "x has a 4", "x has b 0", "endpoints 2"}},
 	{"LeaveAndReturnOverAnotherAddress", []string{"x lists a+b", "x opens a+b 2", "x lists c", "x lists c b", "x has b 2"}},
 	{"LeaveAndReturnElsewhere", []string{"x lists a", "x opens a 3", "x closes", "endpoints 1", "y lists a", "y has a 3"}},
 	{"LeaveAndReturnWithSomeEnded", []string{"x lists a", "x opens a 3", "x lists b", "x ends a 2", "x lists a", "x has a 1"}},
 	{"AddressUsedAgainAfterTheLeases", []string{"x lists a", "x opens a 2", "x lists b", "endpoints 2", "x ends a 2", "endpoints 1", "x lists a+b", "x has a+b 0", "endpoints 1"}},
-	{"AddressUsedAgainIsNoOtherNode", []string{"x lists a+b", "x opens a+b 2", "x lists c", "x ends a+b 2", "x lists a b c", "x has a 0", "x has b 0", "endpoints 3"}},
-	{"NodeWithoutLeasesGoesAtOnce", []string{"x lists a b", "x lists a", "endpoints 1", "x lists c", "endpoints 1"}},
-	{"NodeStaysForItsOtherRoster", []string{"x lists a", "y lists a", "x closes", "endpoints 1", "y opens a 1", "y closes", "endpoints 1"}},
+	{"AddressUsedAgainIsNoOtherEntry", []string{"x lists a+b", "x opens a+b 2", "x lists c", "x ends a+b 2", "x lists a b c", "x has a 0", "x has b 0", "endpoints 3"}},
+	{"EntryWithoutLeasesGoesAtOnce", []string{"x lists a b", "x lists a", "endpoints 1", "x lists c", "endpoints 1"}},
+	{"EntryStaysForItsOtherEndpointSet", []string{"x lists a", "y lists a", "x closes", "endpoints 1", "y opens a 1", "y closes", "endpoints 1"}},
 }
 
 func TestIdentity(t *testing.T) {
@@ -77,13 +77,13 @@ func TestIdentity(t *testing.T) {
 
 // An endpoint that moves to another priority level keeps its load; its leases
 // do not notice.
-func TestIdentityAcrossViews(t *testing.T) {
+func TestIdentityAcrossReadySets(t *testing.T) {
 	e := newEnv(t)
 	e.add("a", "b")
 	e.openMany(8)
 	low := e.endpointSet.NewReadySet(1)
 	low.Set(e.members["a"], 1, "a")
-	require.Equal(t, "b", e.open(), "a is in the other view only")
+	require.Equal(t, "b", e.open(), "a is in the other ready set only")
 	require.Equal(t, "a", e.keep(low))
 	require.Equal(t, map[string]int{"a": 5, "b": 5}, e.loads())
 	e.end("a", 5)
@@ -134,8 +134,8 @@ func TestGatewayAddressTellsNothing(t *testing.T) {
 		other.Update(nil, eps)
 		require.Len(t, l.Snapshot().Endpoints, n, "full matches")
 		l.NewEndpointSet("third").Update(nil, []state.Identity{{Addrs: []string{"gateway", "new"}}})
-		nodes := l.Snapshot().Endpoints
-		require.Equal(t, shares, len(nodes) == n, "%d nodes share the gateway, %d in the ledger", n, len(nodes))
+		endpoints := l.Snapshot().Endpoints
+		require.Equal(t, shares, len(endpoints) == n, "%d endpoints share the gateway, %d in the ledger", n, len(endpoints))
 		require.NoError(t, l.Check())
 		for _, lease := range leases {
 			require.True(t, lease.Release())

@@ -156,10 +156,10 @@ func TestLedgerLivesByItsLeases(t *testing.T) {
 }
 
 // An endpoint set or a ready set alone, or a picker that holds one, keeps the ledger.
-func TestLedgerLivesByRosterOrView(t *testing.T) {
+func TestLedgerLivesByItsSets(t *testing.T) {
 	for name, holder := range map[string]func(v *ReadySet) any{
-		"Roster": func(v *ReadySet) any { return v.set },
-		"View":   func(v *ReadySet) any { return v },
+		"endpoint set": func(v *ReadySet) any { return v.set },
+		"ready set":    func(v *ReadySet) any { return v },
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := t.Name()
@@ -176,7 +176,7 @@ func TestLedgerLivesByRosterOrView(t *testing.T) {
 	}
 }
 
-// holdGuarded leaves a ledger that has a penalty, ramps, RPCs that wait and some
+// holdGuarded leaves a ledger that has a penalty, slow starts, RPCs that wait and some
 // that were granted room, and that nobody but a lease holds.
 func holdGuarded(t *testing.T, key string, ctxs []context.Context) Lease {
 	v := open(key)

@@ -132,15 +132,15 @@ func (p *listings) list(r *listing, endpoints []string) {
 		}
 		joins, eps = append(joins, e), append(eps, endpointOf(e))
 	}
-	seats := map[*state.Member]*listedEndpoint{}
+	by := map[*state.Member]*listedEndpoint{}
 	var leave []*state.Member
 	for e, s := range r.now {
 		if next[e] == nil {
-			leave, seats[s.member] = append(leave, s.member), s
+			leave, by[s.member] = append(leave, s.member), s
 		}
 	}
 	for i, m := range r.endpointSet.Update(leave, eps) {
-		s := seats[m]
+		s := by[m]
 		if s == nil {
 			p.views++
 			s = &listedEndpoint{member: m, readySet: r.endpointSet.NewReadySet(p.views), priority: p.views}

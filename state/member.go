@@ -16,29 +16,29 @@ const noLimit = math.MaxInt64
 // with the penalties of its endpoint. So an endpoint that fails at once gets at most
 // its cap until its penalties end, while others have room or are busy.
 type Member struct {
-	set      *EndpointSet
 	endpoint *endpoint // nil once it has left
+	set      *EndpointSet
+
+	// What changed brings everything else in line with.
+	value    any       // which the order has, too
+	readySet *ReadySet // nil while it is not ready
+	limit    int64     // of its endpoint's RPCs in flight
+	weight   uint32
+	newcomer bool // it takes its place anew
+
+	// What follows from that and from the endpoint's load.
+	full, busy bool         // it is eligible, and at its limit
+	eligibleIn *ReadySet    // the ready set that it has a weight above 0 in
+	order      *choiceOrder // of the ready set; nil while it may not be chosen
+	placedAs   float64      // the weight that it has there
+	handle     order.Handle // there; None without an order
+	minShare   memberMinShare
+	slowStart  memberSlowStart
+
 	id       string
 	addrs    []string // sorted, each once
 	leaving  bool     // while an update is applied
 	leftBusy bool     // RPCs were in flight on its endpoint when it left
-
-	// What changed brings everything else in line with.
-	readySet *ReadySet // nil while it is not ready
-	weight   uint32
-	value    any
-	limit    int64 // of its endpoint's RPCs in flight
-	newcomer bool  // it takes its place anew
-
-	// What follows from that and from the endpoint's load.
-	eligibleIn *ReadySet    // the ready set that it has a weight above 0 in
-	full, busy bool         // it is eligible, and at its limit
-	order      *choiceOrder // of the ready set; nil while it may not be chosen
-	handle     order.Handle // in it; None without one
-	placedAs   float64      // the weight that it has there
-
-	slowStart memberSlowStart
-	minShare  memberMinShare
 }
 
 func (r *EndpointSet) newMember() *Member {

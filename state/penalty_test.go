@@ -106,7 +106,7 @@ func TestPenaltyIsBound(t *testing.T) {
 }
 
 // Penalties of an endpoint go with it, and do not hold it.
-func TestPenaltyDiesWithItsNode(t *testing.T) {
+func TestPenaltyDiesWithItsEndpoint(t *testing.T) {
 	inTime(t, func(e *env) {
 		e.guard(state.Guards{FailurePenalty: time.Hour})
 		e.add("a", "b")

@@ -13,9 +13,9 @@ import (
 // the endpoint.
 func TestReleasedLeasePinsNothing(t *testing.T) {
 	key := t.Name()
-	kept, ledger, node := released(t, key)
+	kept, ledger, entry := released(t, key)
 	requireGone(t, key, ledger)
-	require.Nil(t, node.Value())
+	require.Nil(t, entry.Value())
 	for _, lease := range kept {
 		require.False(t, lease.Release())
 	}
@@ -39,7 +39,7 @@ func released(t *testing.T, key string) ([]Lease, weak.Pointer[Ledger], weak.Poi
 
 // A lease of an endpoint that has left pins it no longer than it lives, while the
 // ledger lives on.
-func TestDepartedNodeGoesWithItsLease(t *testing.T) {
+func TestDepartedEndpointGoesWithItsLease(t *testing.T) {
 	v := open(t.Name())
 	lease := acquire(t, v)
 	n := weak.Make(lease.entry.endpoint)
@@ -78,7 +78,7 @@ func TestValueGoesWithItsMember(t *testing.T) {
 
 // Balancers come and go on a ledger that lives on: a closed endpoint set is not kept,
 // nor are its ready sets, what they held and what it was called.
-func TestClosedRosterGoes(t *testing.T) {
+func TestClosedEndpointSetGoes(t *testing.T) {
 	l := newLedger("")
 	closed := func() (weak.Pointer[EndpointSet], weak.Pointer[ReadySet]) {
 		r := l.NewEndpointSet("test")
@@ -95,8 +95,8 @@ func TestClosedRosterGoes(t *testing.T) {
 	runtime.KeepAlive(l)
 }
 
-// Nor is a member that had a turn to wait for, while it started slowly.
-func TestMemberThatRampedGoes(t *testing.T) {
+// Nor is a member that started slowly.
+func TestMemberThatStartedSlowlyGoes(t *testing.T) {
 	v := open("")
 	v.set.SetGuards(Guards{SlowStart: SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1}})
 	newcomer := func() weak.Pointer[Member] {
@@ -112,7 +112,7 @@ func TestMemberThatRampedGoes(t *testing.T) {
 }
 
 // Levels come and go in an endpoint set that lives on.
-func TestClosedViewGoes(t *testing.T) {
+func TestClosedReadySetGoes(t *testing.T) {
 	r := newLedger("").NewEndpointSet("test")
 	closed := func() weak.Pointer[ReadySet] {
 		v := r.NewReadySet(0)
@@ -125,4 +125,26 @@ func TestClosedViewGoes(t *testing.T) {
 		r.NewReadySet(1) // which stays
 	}
 	runtime.KeepAlive(r)
+}
+
+// A burst of leases is not kept room for for ever: the ledger keeps some lease entries
+// for the next leases, and these are used again.
+func TestFreeEntriesAreBounded(t *testing.T) {
+	v := open("")
+	burst := func(n int) {
+		var leases []Lease
+		for range n {
+			leases = append(leases, acquire(t, v))
+		}
+		for _, l := range leases {
+			require.True(t, l.Release())
+		}
+	}
+	burst(10)
+	require.Len(t, v.ledger.free, 10)
+	burst(10)
+	require.Len(t, v.ledger.free, 10)
+	burst(3 * maxFree)
+	require.Len(t, v.ledger.free, maxFree)
+	require.NoError(t, v.ledger.Check())
 }

@@ -11,8 +11,8 @@ import (
 // overtakes, no wake-up is lost and a cap holds for those that wait, too.
 type queue struct {
 	waiters   map[<-chan struct{}]*waiter // by RPC
-	line      line                        // those that may use any room
-	retries   line                        // those that wait for an endpoint that they have not tried
+	queued    waiterList                  // those that may use any room
+	retries   waiterList                  // those that wait for an endpoint that they have not tried
 	granted   map[*waiter]struct{}
 	fresh     []*waiter   // granted since the last publish; some may be so no more
 	queueSets []*ReadySet // where there may be room for them
@@ -20,14 +20,14 @@ type queue struct {
 }
 
 // waiting returns how many RPCs wait.
-func (q *queue) waiting() int { return q.line.len() + q.retries.len() }
+func (q *queue) waiting() int { return q.queued.len() + q.retries.len() }
 
-// lineOf returns the line that w belongs in.
-func (q *queue) lineOf(w *waiter) *line {
+// listOf returns the list that w belongs in.
+func (q *queue) listOf(w *waiter) *waiterList {
 	if w.tried != nil {
 		return &q.retries
 	}
-	return &q.line
+	return &q.queued
 }
 
 // SetQueueSets tells the endpoint set in which of its ready sets, the first before
@@ -42,16 +42,16 @@ func (r *EndpointSet) SetQueueSets(sets ...*ReadySet) {
 	r.grant()
 }
 
-// enqueue puts w into line at its place.
+// enqueue puts w into the queue at its place.
 func (r *EndpointSet) enqueue(w *waiter) {
-	w.phase.Store(queued)
+	w.phase.Store(phaseQueued)
 	r.ledger.waiting++
-	r.queue.lineOf(w).insert(w)
+	r.queue.listOf(w).insert(w)
 }
 
-// dequeue takes w out of the line.
+// dequeue takes w out of the queue.
 func (r *EndpointSet) dequeue(w *waiter) {
-	r.queue.lineOf(w).remove(w)
+	r.queue.listOf(w).remove(w)
 	r.ledger.waiting--
 }
 
@@ -80,10 +80,10 @@ func (r *EndpointSet) next() *waiter {
 			w.startOver()
 		}
 	})
-	first := q.line.first()
+	first := q.queued.first()
 	for first != nil && first.rpcIsOver() {
 		first.cancel()
-		first = q.line.first()
+		first = q.queued.first()
 	}
 	if first != nil && !roomIn(sets, nil) {
 		first = nil
@@ -105,7 +105,7 @@ func (w *waiter) grantNext() {
 	lease, m, _ := chooseIn(r.queue.queueSets, w.tried)
 	r.dequeue(w)
 	r.ledger.timeouts.remove(w)
-	w.phase.Store(granted)
+	w.phase.Store(phaseGranted)
 	w.lease, w.member, w.readySet = lease, m, m.readySet
 	r.queue.granted[w] = struct{}{}
 	if r.guards.Wake == nil {
@@ -181,7 +181,7 @@ func (r *EndpointSet) takeBack(some func(*waiter) bool) {
 	var others, retries []*waiter
 	for i, w := range back {
 		leases[i] = w.leave()
-		w.phase.Store(queued)
+		w.phase.Store(phaseQueued)
 		r.ledger.timeouts.remove(w)
 		if w.tried == nil {
 			others = append(others, w)
@@ -191,7 +191,7 @@ func (r *EndpointSet) takeBack(some func(*waiter) bool) {
 		r.ledger.timeouts.add(w, w.patience)
 	}
 	r.ledger.waiting += len(back)
-	q.line.merge(others)
+	q.queued.merge(others)
 	q.retries.merge(retries)
 	for _, lease := range leases {
 		lease.entry.end(false)

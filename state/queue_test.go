@@ -11,7 +11,7 @@ import (
 )
 
 // Who waits longest is served first, one for each release.
-func TestRoomGoesToTheFirstInLine(t *testing.T) {
+func TestRoomGoesToTheFirstThatWaits(t *testing.T) {
 	e := newEnv(t)
 	e.guard(state.Guards{})
 	e.capped(2, "a", "b")
@@ -31,9 +31,9 @@ func TestRoomGoesToTheFirstInLine(t *testing.T) {
 	require.EqualValues(t, 5, e.ledger.Snapshot().EndpointSets[0].Queued)
 }
 
-// The endpoint sets of a ledger have one line: room on an endpoint goes to whoever came
+// The endpoint sets of a ledger have one queue: room on an endpoint goes to whoever came
 // first, wherever.
-func TestOneLineForAllRosters(t *testing.T) {
+func TestOneQueueForAllEndpointSets(t *testing.T) {
 	x := busyEnv(t, "a")
 	y, z := newEnvOn(t, x.ledger), newEnvOn(t, x.ledger)
 	for _, e := range []*env{y, z} {
@@ -75,19 +75,19 @@ func TestWhatMakesRoom(t *testing.T) {
 		make    func(e *env)
 		granted int
 	}{
-		"release":          {func(e *env) { e.end("a", 1) }, 1},
-		"failure":          {func(e *env) { e.fail("a", 1) }, 1},
-		"higher cap":       {func(e *env) { e.members["a"].SetMaxInFlight(3) }, 2},
-		"no cap":           {func(e *env) { e.members["a"].SetMaxInFlight(0) }, 5},
-		"new node":         {func(e *env) { e.capped(3, "c") }, 3},
-		"node is ready":    {func(e *env) { e.set("d", 1) }, 5},
-		"node drained":     {func(e *env) { e.set("e", 1) }, 5},
-		"another level":    {func(e *env) { e.endpointSet.SetQueueSets(e.readySet, e.second) }, 4},
-		"only one level":   {func(e *env) { e.endpointSet.SetQueueSets(e.second) }, 4},
-		"lower cap":        {func(e *env) { e.members["a"].SetMaxInFlight(1) }, 0},
-		"not ready":        {func(e *env) { e.readySet.Remove(e.members["a"]) }, 0},
-		"weight":           {func(e *env) { e.set("a", 5) }, 0},
-		"level that drops": {func(e *env) { e.endpointSet.SetQueueSets(e.readySet) }, 0},
+		"release":           {func(e *env) { e.end("a", 1) }, 1},
+		"failure":           {func(e *env) { e.fail("a", 1) }, 1},
+		"higher cap":        {func(e *env) { e.members["a"].SetMaxInFlight(3) }, 2},
+		"no cap":            {func(e *env) { e.members["a"].SetMaxInFlight(0) }, 5},
+		"new endpoint":      {func(e *env) { e.capped(3, "c") }, 3},
+		"endpoint is ready": {func(e *env) { e.set("d", 1) }, 5},
+		"drain is over":     {func(e *env) { e.set("e", 1) }, 5},
+		"another level":     {func(e *env) { e.endpointSet.SetQueueSets(e.readySet, e.second) }, 4},
+		"only one level":    {func(e *env) { e.endpointSet.SetQueueSets(e.second) }, 4},
+		"lower cap":         {func(e *env) { e.members["a"].SetMaxInFlight(1) }, 0},
+		"not ready":         {func(e *env) { e.readySet.Remove(e.members["a"]) }, 0},
+		"weight":            {func(e *env) { e.set("a", 5) }, 0},
+		"level that drops":  {func(e *env) { e.endpointSet.SetQueueSets(e.readySet) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := busyEnv(t, "a", "b")
@@ -140,7 +140,7 @@ func TestGrantIsRevoked(t *testing.T) {
 }
 
 // A level that is closed takes back what was granted in it.
-func TestViewClosesWithGrants(t *testing.T) {
+func TestReadySetClosesWithGrants(t *testing.T) {
 	e := busyEnv(t, "a", "b")
 	rs := e.queued(3)
 	e.end("a", 1)

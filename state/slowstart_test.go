@@ -44,9 +44,9 @@ func TestFactor(t *testing.T) {
 	}
 }
 
-// An endpoint that joins ramps from when it is ready, in steps of the window / 256,
+// An endpoint that joins starts slowly when it is ready, in steps of the window / 256,
 // and is full at the window's end, exactly.
-func TestNewcomerRamps(t *testing.T) {
+func TestFactorRisesInSteps(t *testing.T) {
 	inTime(t, func(e *env) {
 		e.guard(linear)
 		e.add("a", "b")
@@ -68,7 +68,7 @@ func TestNewcomerRamps(t *testing.T) {
 }
 
 // What does not begin a ramp anew, and what does.
-func TestWhatRestartsARamp(t *testing.T) {
+func TestWhatRestartsASlowStart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(e *env)
 		want    float64 // after half the window
@@ -85,7 +85,7 @@ func TestWhatRestartsARamp(t *testing.T) {
 		"failure":         {func(e *env) { e.members["c"].StartSlowly(); e.readySet.Remove(e.members["c"]); e.set("c", 1) }, 0.1},
 		"failure, ready":  {func(e *env) { e.members["c"].StartSlowly(); e.set("c", 1) }, 0.1},
 		"failure, no set": {func(e *env) { e.members["c"].StartSlowly() }, 0.5},
-		"new node":        {func(e *env) { e.remove("c"); e.add("c") }, 0.1},
+		"new endpoint":    {func(e *env) { e.remove("c"); e.add("c") }, 0.1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTime(t, func(e *env) {
@@ -104,7 +104,7 @@ func TestWhatRestartsARamp(t *testing.T) {
 
 // Two busy endpoints and a newcomer: at first it gets its share of what is new, and
 // once the window is over it is level.
-func TestD44NewcomerInABusyFleet(t *testing.T) {
+func TestNewcomerInABusyFleet(t *testing.T) {
 	inTime(t, func(e *env) {
 		e.guard(linear)
 		e.add("a", "b")
@@ -122,7 +122,7 @@ func TestD44NewcomerInABusyFleet(t *testing.T) {
 
 // Other endpoint sets that list an endpoint go on with its ramp, or begin it when it has
 // not begun: each endpoint set that had a list before takes it as a newcomer.
-func TestRampOfTwoRosters(t *testing.T) {
+func TestSlowStartOfTwoEndpointSets(t *testing.T) {
 	inTime(t, func(x *env) {
 		y, z := newEnvOn(x.T, x.ledger), newEnvOn(x.T, x.ledger)
 		for _, e := range []*env{x, y} {
@@ -160,7 +160,7 @@ func (e *env) at(addr string, n int) []int {
 	return at
 }
 
-// idle has two idle endpoints, a and b, and c, which is idle and ramps: by its
+// idle has two idle endpoints, a and b, and c, which is idle and starts slowly: by its
 // score it would never be chosen.
 func idle(t *testing.T, test func(e *env)) {
 	t.Helper()
@@ -173,9 +173,9 @@ func idle(t *testing.T, test func(e *env)) {
 	})
 }
 
-// While it is empty, a member that ramps is chosen once in n ÷ share picks,
+// While it is empty, a member that starts slowly is chosen once in n ÷ factor picks,
 // rounded up: at exactly each of those.
-func TestRampingMemberIsNotStarved(t *testing.T) {
+func TestMinShareIsExact(t *testing.T) {
 	idle(t, func(e *env) {
 		require.Equal(t, []int{30, 60, 90}, e.at("c", 100), "a tenth of a third")
 		pass(7 * time.Second)
@@ -187,7 +187,7 @@ func TestRampingMemberIsNotStarved(t *testing.T) {
 }
 
 // The number of members counts, of those that may be chosen but for their caps.
-func TestStarvationRuleFollowsTheNumber(t *testing.T) {
+func TestMinShareFollowsTheNumber(t *testing.T) {
 	idle(t, func(e *env) {
 		e.list("d", "e", "f")
 		e.set("d", 0)
@@ -215,7 +215,7 @@ func (e *env) occupy(addr string) {
 }
 
 // One that is out for a while, by a drain or a cap, has waited for nothing.
-func TestStarvationRuleBeginsAnewWithItsSeat(t *testing.T) {
+func TestMinShareBeginsAnew(t *testing.T) {
 	idle(t, func(e *env) {
 		e.calls(20)
 		e.set("c", 0)

@@ -50,7 +50,7 @@ func snapshotOf(t *testing.T, loads []int, rankings ...ranking) state.Snapshot {
 }
 
 // An endpoint is what is best of what endpoint sets say of it.
-func TestNodeStates(t *testing.T) {
+func TestEndpointStates(t *testing.T) {
 	ready, draining := weighs(3), weighs(0)
 	for _, tt := range []struct {
 		first, second *uint32
@@ -75,7 +75,7 @@ func TestNodeStates(t *testing.T) {
 }
 
 // An endpoint takes RPCs by its member of the highest priority that may be chosen.
-func TestTakingMember(t *testing.T) {
+func TestEligibleMember(t *testing.T) {
 	s := snapshotOf(t, []int{0},
 		ranking{2, []*uint32{weighs(5)}}, ranking{1, []*uint32{weighs(7)}}, ranking{0, []*uint32{weighs(0)}}, ranking{0, []*uint32{nil}})
 	m, ok := s.Endpoints[0].Eligible()

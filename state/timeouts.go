@@ -39,7 +39,7 @@ func (r *EndpointSet) Published() {
 	}
 	due := l.clock.read() + lapseAfter
 	for _, w := range r.queue.fresh {
-		if w.is(granted) && w.timeout == notTimed {
+		if w.is(phaseGranted) && w.timeout == notTimed {
 			l.timeouts.add(w, due)
 		}
 	}
@@ -55,12 +55,12 @@ func (l *Ledger) expireWaits() {
 	for len(l.timeouts.waiters) > 0 && l.timeouts.waiters[0].due <= l.clock.now {
 		w := heap.Pop(&l.timeouts).(*waiter)
 		switch w.phase.Load() {
-		case granted:
+		case phaseGranted:
 			w.lapse()
-		case queued:
+		case phaseQueued:
 			w.startOver()
 			w.set.grant()
-		case lapsed:
+		case phaseLapsed:
 			if w.waitsElsewhere() {
 				w.rejoin(nil)
 			}

@@ -20,7 +20,7 @@ type waiter struct {
 	startedOver bool          // it has given that up
 	patience    time.Duration // when it does, by the ledger's clock
 
-	element  *list.Element // in a line, while it is queued
+	element  *list.Element // in a list, while it is queued
 	lease    Lease         // while it is granted, with the member and the ready set
 	member   *Member
 	readySet *ReadySet
@@ -36,10 +36,10 @@ type waiter struct {
 type phase struct{ atomic.Int32 }
 
 const (
-	queued  int32 = iota // it is in line
-	granted              // it was given room that its RPC has not taken up
-	lapsed               // it is passed over: nobody knows whether its RPC still waits
-	over
+	phaseQueued  int32 = iota // it is in the queue
+	phaseGranted              // it was given room that its RPC has not taken up
+	phaseLapsed               // it is passed over: nobody knows whether its RPC still waits
+	phaseOver
 )
 
 func (w *waiter) is(phase int32) bool { return w.phase.Load() == phase }
@@ -66,7 +66,7 @@ func (w *waiter) watch(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { w.cancelUnlocked() })
 	mu.Lock()
 	w.stop = stop
-	gone := w.is(over)
+	gone := w.is(phaseOver)
 	mu.Unlock()
 	if gone {
 		stop()
@@ -79,7 +79,7 @@ func (w *waiter) cancelUnlocked() (stop func() bool) {
 	mu := w.set.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
-	if w.is(over) {
+	if w.is(phaseOver) {
 		return nil
 	}
 	w.cancel()
@@ -97,19 +97,19 @@ func (w *waiter) cancel() {
 
 // remove makes w, which is neither queued nor granted any more, one that was.
 func (w *waiter) remove() {
-	w.phase.Store(over)
+	w.phase.Store(phaseOver)
 	w.set.ledger.timeouts.remove(w)
 	delete(w.set.queue.waiters, w.rpc)
 	unregister(w)
 }
 
-// leave takes w out of the line, or what it was granted from it. The lease is the
+// leave takes w out of the queue, or what it was granted from it. The lease is the
 // caller's to end.
 func (w *waiter) leave() (lease Lease) {
 	switch r := w.set; w.phase.Load() {
-	case queued:
+	case phaseQueued:
 		r.dequeue(w)
-	case granted:
+	case phaseGranted:
 		delete(r.queue.granted, w)
 		lease = w.lease
 		w.lease, w.member, w.readySet = Lease{}, nil, nil
@@ -121,7 +121,7 @@ func (w *waiter) leave() (lease Lease) {
 // next.
 func (w *waiter) lapse() {
 	lease := w.leave()
-	w.phase.Store(lapsed)
+	w.phase.Store(phaseLapsed)
 	w.set.ledger.timeouts.remove(w)
 	if lease.entry != nil {
 		lease.entry.end(false)
@@ -141,7 +141,7 @@ func (w *waiter) rejoin(tried []*endpoint) {
 // setPatience has w, if it waits for an endpoint that it has not tried, do so for a
 // time at most.
 func (w *waiter) setPatience(left time.Duration) {
-	if w.tried == nil || !w.is(queued) {
+	if w.tried == nil || !w.is(phaseQueued) {
 		return
 	}
 	l := w.set.ledger

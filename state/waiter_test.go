@@ -83,11 +83,11 @@ func (w *watched) AfterFunc(func()) (stop func() bool) {
 	}
 }
 
-// A ticket watches its RPC's end as long as there is a ticket.
-func TestTicketEndsItsWatch(t *testing.T) {
+// A waiter watches its RPC's end as long as there is a waiter.
+func TestWaiterEndsItsWatch(t *testing.T) {
 	e := busyEnv(t, "a")
 	ctxs := []*watched{newWatched(), newWatched()}
-	turn := func(i int, want state.Outcome, watches int) {
+	acquire := func(i int, want state.Outcome, watches int) {
 		t.Helper()
 		lease, _, outcome := e.endpointSet.AcquireOrQueue(ctxs[i], nil, e.readySet)
 		require.Equal(t, want, outcome)
@@ -95,21 +95,21 @@ func TestTicketEndsItsWatch(t *testing.T) {
 		lease.Release()
 	}
 	for range 3 {
-		turn(0, state.Queued, 1)
-		turn(1, state.Queued, 1)
+		acquire(0, state.Queued, 1)
+		acquire(1, state.Queued, 1)
 	}
 	e.end("a", 1)
-	turn(0, state.Chosen, 0)
-	turn(1, state.Chosen, 0)
-	turn(0, state.Chosen, 0)
+	acquire(0, state.Chosen, 0)
+	acquire(1, state.Chosen, 0)
+	acquire(0, state.Chosen, 0)
 	e.open()
-	turn(0, state.Queued, 1)
+	acquire(0, state.Queued, 1)
 	e.endpointSet.Close()
 	require.Zero(t, ctxs[0].watches)
 }
 
-// A ticket may be gone before its watch has begun.
-func TestTicketGoesBeforeItsWatch(t *testing.T) {
+// A waiter may be gone before its watch has begun.
+func TestWaiterGoesBeforeItsWatch(t *testing.T) {
 	for name, tc := range map[string]func(e *env, again func() state.Outcome){
 		"closed": func(e *env, _ func() state.Outcome) { e.endpointSet.Close() },
 		"served": func(e *env, again func() state.Outcome) {
@@ -120,13 +120,13 @@ func TestTicketGoesBeforeItsWatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := busyEnv(t, "a")
 			ctx := newWatched()
-			turn := func() state.Outcome {
+			acquire := func() state.Outcome {
 				lease, _, outcome := e.endpointSet.AcquireOrQueue(ctx, nil, e.readySet)
 				lease.Release()
 				return outcome
 			}
-			ctx.during = func() { tc(e, turn) }
-			require.Equal(t, state.Queued, turn())
+			ctx.during = func() { tc(e, acquire) }
+			require.Equal(t, state.Queued, acquire())
 			require.Zero(t, ctx.watches)
 			require.Zero(t, e.waiting())
 		})

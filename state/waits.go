@@ -74,7 +74,7 @@ func (w *waiter) ifNotOver(do func()) {
 	mu := w.set.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
-	if !w.is(over) {
+	if !w.is(phaseOver) {
 		do()
 	}
 }
@@ -87,9 +87,9 @@ func passOn(rpc <-chan struct{}, r *EndpointSet) {
 		return
 	}
 	for _, w := range waitsOf(rpc) {
-		if w.set != r && w.is(granted) {
+		if w.set != r && w.is(phaseGranted) {
 			w.ifNotOver(func() {
-				if w.is(granted) {
+				if w.is(phaseGranted) {
 					w.lapse()
 					w.set.ledger.timeouts.add(w, w.set.ledger.clock.read()+lapseAfter)
 					w.set.ledger.startClock()
@@ -101,7 +101,7 @@ func passOn(rpc <-chan struct{}, r *EndpointSet) {
 
 // waitsElsewhere reports whether w's RPC is queued in another endpoint set.
 func (w *waiter) waitsElsewhere() bool {
-	return slices.ContainsFunc(waitsOf(w.rpc), func(o *waiter) bool { return o != w && o.is(queued) })
+	return slices.ContainsFunc(waitsOf(w.rpc), func(o *waiter) bool { return o != w && o.is(phaseQueued) })
 }
 
 // StillQueued reports whether the RPC that ctx is of waits in the endpoint set alone,
@@ -111,5 +111,5 @@ func (r *EndpointSet) StillQueued(ctx context.Context) bool {
 		return false
 	}
 	ws := waitsOf(ctx.Done())
-	return len(ws) == 1 && ws[0].set == r && ws[0].is(queued)
+	return len(ws) == 1 && ws[0].set == r && ws[0].is(phaseQueued)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +25,10 @@ func follow(ctx context.Context, conn *grpc.ClientConn, every time.Duration, out
 		mu.Lock()
 		defer mu.Unlock()
 		held[server] += by
-		fmt.Fprintf(out, "%s on %s  %v\n", what, server, held)
+		if held[server] == 0 {
+			delete(held, server)
+		}
+		fmt.Fprintf(out, "%-24s %s\n", what+" on "+server, counts(held))
 	}
 	var holding sync.WaitGroup
 	defer holding.Wait()
@@ -32,8 +38,9 @@ func follow(ctx context.Context, conn *grpc.ClientConn, every time.Duration, out
 		case err == nil:
 			count("new stream", stream.Node(), 1)
 			holding.Go(func() {
-				if err := stream.Wait(); ctx.Err() == nil {
-					count(fmt.Sprintf("stream ended (%v)", err), stream.Node(), -1)
+				_ = stream.Wait() // why it has ended is not shown
+				if ctx.Err() == nil {
+					count("stream ended", stream.Node(), -1)
 				}
 			})
 		case ctx.Err() == nil:
@@ -45,6 +52,15 @@ func follow(ctx context.Context, conn *grpc.ClientConn, every time.Duration, out
 		case <-next.C:
 		}
 	}
+}
+
+// counts says how many streams each server holds.
+func counts(held map[string]int) string {
+	var all []string
+	for _, server := range slices.Sorted(maps.Keys(held)) {
+		all = append(all, fmt.Sprintf("%s %d", server, held[server]))
+	}
+	return strings.Join(all, "  ")
 }
 
 // demonstrate holds streams on three servers of this process, adds a fourth and prints where the next streams go.

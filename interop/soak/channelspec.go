@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
+
+	"google.golang.org/grpc"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 )
@@ -48,7 +51,17 @@ var channelSpecs = []channelSpec{
 		MaxInFlight:    10, // of all channels of the key: so RPCs of this one wait at times
 		SlowStart:      &leastconnbalancer.SlowStart{Window: leastconnbalancer.Duration(2 * time.Second)},
 	}, each: 1, levels: 2, rate: 80, retries: true},
-	{name: "rare", policy: leastconnbalancer.Config{ResourceKey: rareKey}, each: 1, levels: 1, rate: 3, idle: 200 * time.Millisecond},
+	{name: "rare", policy: leastconnbalancer.Config{ResourceKey: rareKey}, each: 1, levels: 1, rate: 3, idle: idleTimeout()},
+}
+
+// idleTimeout is that of the channel that is used rarely. grpc-go before 1.84 counts the end of an RPC twice whose stream
+// could not be created: then a channel never becomes idle any more, or does so while an RPC runs. There it has none.
+func idleTimeout() time.Duration {
+	var major, minor int
+	if _, err := fmt.Sscanf(grpc.Version, "%d.%d", &major, &minor); err != nil || major == 1 && minor < 84 {
+		return 0
+	}
+	return 200 * time.Millisecond
 }
 
 // serviceConfig renders the channel's service config with a policy.

@@ -23,7 +23,7 @@ const (
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
 func TestFormats(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	for _, tt := range []struct{ query, accept, want string }{
 		{"", "", textType},
 		{"", "*/*", textType}, // curl
@@ -47,7 +47,7 @@ func TestFormats(t *testing.T) {
 }
 
 func TestWrongRequests(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	for _, tt := range []struct {
 		method, query string
 		code          int
@@ -101,7 +101,7 @@ func checkHeaders(t *testing.T, a answer) {
 }
 
 func TestHeaders(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	for _, query := range []string{"", "?format=html", "?format=json", "?asset=page.css", "?asset=page.js"} {
 		checkHeaders(t, s.do(http.MethodGet, "/"+query, "*/*"))
 	}
@@ -109,7 +109,7 @@ func TestHeaders(t *testing.T) {
 
 // HEAD is GET without a body.
 func TestHead(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	for _, query := range []string{"", "?format=html", "?format=json", "?asset=page.css", "?top=no"} {
 		get, head := s.do(http.MethodGet, "/"+query, "*/*"), s.do(http.MethodHead, "/"+query, "*/*")
 		require.Empty(t, head.body)
@@ -121,7 +121,7 @@ func TestHead(t *testing.T) {
 }
 
 func TestAssets(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	for name, contentType := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "page.svg": "image/svg+xml"} {
 		want, err := os.ReadFile(name)
 		require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestUnderAPath(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/debug/leastconn", debugpage.Handler())
 	mux.Handle("/admin/", http.StripPrefix("/admin", debugpage.Handler()))
-	s := &site{t, httptest.NewServer(mux)}
+	s := &env{t, httptest.NewServer(mux)}
 	t.Cleanup(s.Close)
 	for _, path := range []string{"/debug/leastconn", "/admin/lb", "/admin/"} {
 		page := s.do(http.MethodGet, path, browser)
@@ -149,7 +149,7 @@ func TestUnderAPath(t *testing.T) {
 
 // It says whose figures these are.
 func TestD82ThisProcess(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	name := filepath.Base(os.Args[0])
 	require.Contains(t, s.get("?format=html"), "in this process: "+name)
 	require.Contains(t, s.get("?format=html"), "Counts are of this process only.")
@@ -161,7 +161,7 @@ func TestD82ThisProcess(t *testing.T) {
 
 // Looking changes nothing and holds nothing.
 func TestReadsOnly(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	sv := serve(t, t.Name(), "channel", at("a", "b")...)
 	sv.load(sv.members[0], 2)
 	before := sv.Ledger().Snapshot()

@@ -52,7 +52,7 @@ func tagsOf(page string) (tags []string) {
 
 // The page has the same tags whatever names there are.
 func TestHostileNamesInHTML(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	shape := func() []string {
 		return tagsOf(s.do(http.MethodGet, "/", browser).body)
 	}
@@ -80,7 +80,7 @@ func TestHostileNamesInHTML(t *testing.T) {
 
 // What the query says comes back as text, too.
 func TestHostileQueryInHTML(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	want := tagsOf(s.do(http.MethodGet, "/?key=nobody&q=nothing", browser).body)
 	for _, name := range hostile {
 		page := s.do(http.MethodGet, "/?"+url.Values{"key": {name}, "q": {name}}.Encode(), browser).body
@@ -90,7 +90,7 @@ func TestHostileQueryInHTML(t *testing.T) {
 
 // A terminal sees characters that can be seen, each service on lines of its own.
 func TestHostileNamesInText(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	attack(t)
 	text := s.get("")
 	for i, r := range text {
@@ -109,7 +109,7 @@ func TestHostileNamesInText(t *testing.T) {
 // JSON has the names as they are, and nothing that a browser could take for
 // markup.
 func TestHostileNamesInJSON(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	attack(t)
 	require.NotContains(t, s.get("?format=json"), "<")
 	require.NotContains(t, s.get("?format=json"), "&")

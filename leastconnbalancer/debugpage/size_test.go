@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,7 +13,7 @@ import (
 
 // Services of 10,000 endpoints make small pages, and all of them can be had.
 func TestManyEndpoints(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	const n = 10_000
 	eps := make([]state.Identity, n)
 	for i := range eps {
@@ -37,13 +36,10 @@ func TestManyEndpoints(t *testing.T) {
 		{"format=text&top=10000", n, 2 << 20},
 		{"format=json", n, 8 << 20},
 	} {
-		start := time.Now()
 		a := s.do(http.MethodGet, "/?key="+t.Name()+"&"+tt.query, "")
-		took := time.Since(start)
 		require.Equal(t, http.StatusOK, a.StatusCode)
 		require.Less(t, len(a.body), tt.limit, tt.query)
-		require.Less(t, took, time.Duration(5+tt.rows/400)*time.Second, tt.query)
 		require.Equal(t, tt.rows, strings.Count(a.body, "pod-")-strings.Count(a.body, "q=pod-")-strings.Count(a.body, `value="pod-`), tt.query)
-		t.Logf("%s: %d KiB in %v", tt.query, len(a.body)>>10, took.Round(time.Millisecond))
+		t.Logf("%s: %d KiB", tt.query, len(a.body)>>10)
 	}
 }

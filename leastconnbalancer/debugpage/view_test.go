@@ -40,7 +40,7 @@ func varied(t *testing.T) *service {
 }
 
 func TestTextShowsEveryState(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	varied(t)
 	text := regexp.MustCompile(` +`).ReplaceAllString(s.get("?key="+t.Name()), " ")
 	text = regexp.MustCompile(` \d+s `).ReplaceAllString(text, " AGE ")
@@ -72,7 +72,7 @@ func rows(page string) (rows []string) {
 }
 
 func TestPageShowsEveryState(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	varied(t)
 	page := s.do(http.MethodGet, "/?key="+t.Name(), browser).body
 	got := rows(page)
@@ -98,7 +98,7 @@ func TestPageShowsEveryState(t *testing.T) {
 
 // A penalty is drawn in addition to what is in flight, on the same scale.
 func TestPenaltyIsDrawnToScale(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	sv := serve(t, t.Name(), "", at("a", "b")...)
 	sv.SetGuards(state.Guards{FailurePenalty: time.Hour})
 	for range 3 {
@@ -118,7 +118,7 @@ func TestPenaltyIsDrawnToScale(t *testing.T) {
 
 // An RPC that waits, a retry that went elsewhere and a double release are seen.
 func TestChannelCounters(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	sv := serve(t, t.Name(), "dns:///api", at("a", "b")...)
 	sv.SetGuards(state.Guards{MaxQueued: 5})
 	first, _, _ := sv.view.Acquire()
@@ -142,7 +142,7 @@ func TestChannelCounters(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	one := serve(t, t.Name()+" one", "", state.Identity{ID: "pod-x", Addrs: []string{"10.0.0.1:1"}}, state.Identity{Addrs: []string{"10.0.0.2:1", "[::2]:1"}})
 	one.load(one.members[1], 3)
 	serve(t, t.Name()+" two", "", at("10.0.0.9:1")...)
@@ -173,7 +173,7 @@ func TestFilters(t *testing.T) {
 
 // The most loaded of many come first; those that fit are shown by name.
 func TestTop(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	sv := serve(t, t.Name(), "", at("a", "b", "c", "d")...)
 	for i, n := range []int{1, 4, 2, 3} {
 		sv.load(sv.members[i], n)
@@ -195,7 +195,7 @@ func TestTop(t *testing.T) {
 
 // A spread is shown to a tenth.
 func TestSpreadIsShort(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	sv := serve(t, t.Name(), "", at("a", "b")...)
 	sv.load(sv.members[0], 1)
 	for weight, want := range map[uint32]string{1: "1", 2: "0.8", 3: "0.7", 1000: "0.5"} {
@@ -207,7 +207,7 @@ func TestSpreadIsShort(t *testing.T) {
 
 // The largest weight does not fit an int of 32 bits.
 func TestLargestWeight(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	sv := serve(t, t.Name(), "", at("a")...)
 	sv.view.Set(sv.members[0], resolver.MaxWeight, nil)
 	require.Contains(t, s.get("?key="+t.Name()), " 2147483648 ")
@@ -216,7 +216,7 @@ func TestLargestWeight(t *testing.T) {
 
 // Private ledgers and nodes without an address have names to show, too.
 func TestWithoutNames(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	serve(t, "", "", state.Identity{ID: "id"}, state.Identity{})
 	require.Contains(t, s.get(""), "\n(private): 0 in flight")
 	require.Contains(t, s.get("?format=html"), "<h2>private <small>no resource key</small></h2>")
@@ -227,7 +227,7 @@ func TestWithoutNames(t *testing.T) {
 // A ledger that nobody has is not shown, even before it is collected; one whose
 // list is empty is.
 func TestGoneServicesAreNotShown(t *testing.T) {
-	s := newSite(t)
+	s := newEnv(t)
 	sv := serve(t, t.Name(), "channel", at("a")...)
 	sv.load(sv.members[0], 1)
 	ledger := sv.Ledger()

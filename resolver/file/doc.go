@@ -98,8 +98,10 @@
 //
 // # Concurrency and lifetime
 //
-// A channel that is not idle has one goroutine here and, while it can watch the
-// file, a second one and one of fsnotify with one inotify instance. They have
-// ended, and the channel is not called any more, when gRPC has closed the resolver, as it does
-// when the channel closes or becomes idle.
+// A channel that is not idle has one goroutine here, another while it reads the
+// file and, while it can watch the file, a third one and one of fsnotify with one
+// inotify instance. They have ended, and the channel is not called any more, when
+// gRPC has closed the resolver, as it does when the channel closes or becomes
+// idle. Closing does not wait for a file system that does not answer, such as a
+// dead mount: what waits for it there ends when it answers.
 package file

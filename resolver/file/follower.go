@@ -13,15 +13,17 @@ type intervals struct {
 	quiet time.Duration // after a change, for another one
 	burst time.Duration // after the first change, at most
 	poll  time.Duration // to read without being told of a change
+	grace time.Duration // in Close, for the file system to answer
 }
 
-var defaultIntervals = intervals{quiet: 100 * time.Millisecond, burst: time.Second, poll: 5 * time.Second}
+var defaultIntervals = intervals{quiet: 100 * time.Millisecond, burst: time.Second, poll: 5 * time.Second, grace: 100 * time.Millisecond}
 
 // follower follows one file for one channel, from Build to Close.
 type follower struct {
 	// Set once.
 	path      string
 	source    source
+	read      func(path string) ([]byte, error)
 	cc        resolver.ClientConn
 	intervals intervals
 	requested chan struct{} // holds a wish to read the file
@@ -39,6 +41,7 @@ func newFollower(path string, cc resolver.ClientConn, opts resolver.BuildOptions
 	r := &follower{
 		path:      path,
 		source:    sourceOf(path, opts),
+		read:      read,
 		cc:        cc,
 		intervals: defaultIntervals,
 		requested: make(chan struct{}, 1),
@@ -60,7 +63,8 @@ func (r *follower) ResolveNow(resolver.ResolveNowOptions) {
 }
 
 // Close ends the goroutine and returns when it has ended: the channel is not
-// called any more.
+// called any more. It leaves behind what waits for a file system that does not
+// answer.
 func (r *follower) Close() {
 	r.cancel()
 	<-r.done
@@ -69,16 +73,51 @@ func (r *follower) Close() {
 // run reads the file whenever it may have changed.
 func (r *follower) run(w *watch) {
 	defer close(r.done)
-	defer w.close()
 	poll := time.NewTicker(r.intervals.poll)
 	defer poll.Stop()
 	for r.ctx.Err() == nil {
-		// The watch comes first, so that no change after reading is missed.
-		w.follow()
-		r.load()
+		if !r.followAndRead(w) {
+			return
+		}
 		r.waitForReason(w, poll.C)
 		r.debounce(w)
 	}
+	w.close()
+}
+
+// followAndRead reads the file and tells the channel what is new. It returns
+// false if the resolver was closed while the file system did not answer: then
+// the goroutine that waits for the answer closes the watch.
+func (r *follower) followAndRead(w *watch) bool {
+	var data []byte
+	var err error
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		// The watch comes first, so that no change after reading is missed.
+		w.follow()
+		data, err = r.read(r.path)
+	}()
+	select {
+	case <-answered:
+	case <-r.ctx.Done():
+		// As a rule it answers soon.
+		grace := time.NewTimer(r.intervals.grace)
+		defer grace.Stop()
+		select {
+		case <-answered:
+		case <-grace.C:
+			go func() {
+				<-answered
+				w.close()
+			}()
+			return false
+		}
+	}
+	if r.ctx.Err() == nil {
+		r.load(data, err)
+	}
+	return true
 }
 
 // waitForReason waits for a reason to read the file.
@@ -122,9 +161,8 @@ func (r *follower) debounce(w *watch) {
 	}
 }
 
-// load reads the file and tells the channel of what is new.
-func (r *follower) load() {
-	data, err := read(r.path)
+// load takes what was read and tells the channel of what is new.
+func (r *follower) load(data []byte, err error) {
 	if err != nil {
 		r.haveSum = false
 		r.report(err)

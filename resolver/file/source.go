@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"google.golang.org/grpc/grpclog"
 	"google.golang.org/grpc/resolver"
@@ -20,17 +21,19 @@ var logger = grpclog.Component("nodes-resolver")
 // maxSize is the size of the largest file, in bytes.
 const maxSize = 4 << 20
 
-// read returns the contents of the file. Only a regular one is opened: another
-// may block whoever opens it.
+var errNotRegular = errors.New("want a regular file")
+
+// read returns the contents of the file. Another than a regular one is not
+// opened: that may wake whoever waits for it.
 func read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("want a regular file")
+		return nil, errNotRegular
 	}
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +43,24 @@ func read(path string) ([]byte, error) {
 		err = fmt.Errorf("want at most %d bytes", maxSize)
 	}
 	return data, err
+}
+
+// open opens a regular file. Another may have taken its name since the last look,
+// and must not block.
+func open(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // source makes states of a file's lists for one channel.

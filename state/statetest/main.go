@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long what a test has ended may take to go away.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // Main runs a package's tests for its TestMain and then fails the binary if a
 // goroutine of gRPC or of this module is left, a lease is out, or a ledger

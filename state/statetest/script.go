@@ -2,6 +2,7 @@ package statetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing/synctest"
@@ -98,7 +99,27 @@ func (s *script) check() error {
 			return err
 		}
 	}
-	return s.model.Compare(s.ledger.Snapshot())
+	snapshot := s.ledger.Snapshot()
+	return errors.Join(s.model.Compare(snapshot), s.checkOldest(snapshot))
+}
+
+// checkOldest compares how old each endpoint's oldest lease is.
+func (s *script) checkOldest(snapshot state.Snapshot) error {
+	ages := map[string]time.Duration{}
+	for _, l := range s.live {
+		ages[l.addr] = max(ages[l.addr], s.model.now-l.start)
+	}
+	for _, r := range s.rpcs {
+		if on := r.waiter.on; on != nil {
+			ages[on.addr] = max(ages[on.addr], s.model.now-r.waiter.start)
+		}
+	}
+	for _, n := range snapshot.Endpoints {
+		if want := ages[n.Address()].Seconds(); n.OldestSeconds != want {
+			return fmt.Errorf("the oldest lease on %s is %vs old, want %vs", n.Address(), n.OldestSeconds, want)
+		}
+	}
+	return nil
 }
 
 // checkWake asserts that an endpoint set wakes exactly when RPCs were given room.
