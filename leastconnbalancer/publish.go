@@ -7,6 +7,8 @@ import (
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/balancer/base"
 	"google.golang.org/grpc/connectivity"
+
+	"github.com/leastconn/grpc-leastconn/picker"
 )
 
 // inhibitUpdates keeps changes from being published while f makes them, and then
@@ -52,16 +54,21 @@ func (b *leastConn) publishLocked() {
 		return
 	}
 	l, s := b.levels.currentLocked()
+	b.load.serveLocked(l)
 	p := base.NewErrPicker(balancer.ErrNoSubConnAvailable)
 	switch {
 	case l != nil:
 		p = l.picker
-		b.load.serveLocked(l)
 		b.outage.warned = ""
 	case s == connectivity.TransientFailure:
-		p = b.failingPickerLocked()
+		p = picker.Unserved(b.failingPickerLocked())
+	default:
+		p = picker.Unserved(p)
 	}
 	b.cc.UpdateState(balancer.State{ConnectivityState: s, Picker: p})
+	if b.load.set != nil {
+		b.load.set.Published()
+	}
 }
 
 // outage is what RPCs fail with while no endpoint can take them. The balancer's

@@ -84,9 +84,12 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 		return a.waitOn(w)
 	}
 	full := a.choose()
-	switch {
-	case a.lease.entry != nil:
+	startedOver := a.startedOver
+	if a.lease.entry != nil {
 		return Chosen, nil
+	}
+	a.startedOver = false // its tries are forgotten when it is chosen, not before
+	switch {
 	case !full:
 		return Empty, nil
 	case !a.mayWait():
@@ -94,12 +97,14 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	}
 	a.serving()
 	a.waiter = r.newWaiter(a.rpc, a.tried)
+	a.waiter.startedOver = startedOver
 	a.waiter.setPatience(a.patience())
 	return Queued, nil
 }
 
 // waitOn is for an RPC that waits already.
 func (a *acquisition) waitOn(w *waiter) (outcome Outcome, stop func() bool) {
+	w.seen()
 	if w.is(phaseLapsed) {
 		if len(a.tried) == 0 || a.patience() <= 0 {
 			a.tried = nil
@@ -116,6 +121,7 @@ func (a *acquisition) waitOn(w *waiter) (outcome Outcome, stop func() bool) {
 	}
 	m := w.member
 	a.lease, a.value = w.leave(), m.value
+	a.set.queue.lost--
 	w.remove()
 	return Chosen, w.stop
 }

@@ -205,11 +205,11 @@ var corruptions = map[string]struct {
 	}, "4 waiters, 3 queued"},
 	"not registered":    {func(g *specimen) { unregister(g.queued[0]) }, "is in phase 0"},
 	"retry without end": {func(g *specimen) { g.queued[0].tried = []*endpoint{g.gone} }, "is out of order"},
-	"timeout":           {func(g *specimen) { g.timeouts.add(g.granted, 1); g.granted.timeout = 1 }, "timeout 0 is out of order"},
+	"timeout":           {func(g *specimen) { g.setTimeout(g.granted, 1); g.granted.timeout = 1 }, "timeout 0 is out of order"},
 	"clock with waits": {func(g *specimen) {
 		g.slow.set.SetGuards(Guards{})
 		g.slow.set.Close()
-		g.timeouts.add(g.granted, 1)
+		g.setTimeout(g.granted, 1)
 		g.clock.ticking = false
 		clear(g.Ledger.penalized)
 		g.penalized.penalties, g.penalized.load.penalty = nil, 0

@@ -158,6 +158,35 @@ func TestPausedRPC(t *testing.T) {
 	})
 }
 
+// RPCs that were paused while no level served wait again when one does, at their
+// places. Those that are not seen then lapse together.
+func TestPausedRPCsResume(t *testing.T) {
+	inTime(t, func(e *env) {
+		wakenEnv(e, "a")
+		e.endpointSet.SetQueueSets(e.readySet)
+		rs := e.queued(6)
+		e.endpointSet.SetQueueSets()
+		for _, r := range rs {
+			state.PauseWaiting(r.ctx)
+		}
+		require.Zero(t, e.waiting())
+		e.end("a", 1)
+		e.endpointSet.SetQueueSets(e.readySet)
+		require.NoError(t, e.ledger.Check())
+		require.Equal(t, 5, e.waiting())
+		require.Empty(t, served(rs[5:]), "the first has room")
+		e.endpointSet.Published()
+		pass(lapse)
+		require.NoError(t, e.ledger.Check())
+		require.Equal(t, []int{0}, served(rs[5:]), "the others were not seen")
+		require.Zero(t, e.waiting())
+		require.Equal(t, state.Queued, rs[1].acquire())
+		require.Equal(t, state.Queued, rs[0].acquire())
+		rs[5].finish()
+		require.Equal(t, []int{0}, served(rs[:2]))
+	})
+}
+
 // Room is not given to an RPC that is over, whether or not notice was taken of it.
 func TestRoomSkipsRPCsThatAreOver(t *testing.T) {
 	e := busyEnv(t, "a")

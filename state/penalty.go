@@ -37,27 +37,28 @@ func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	return true
 }
 
-// expirePenalties ends the penalties whose time is over, and gives the room that they
-// took to RPCs that wait.
+// expirePenalties ends the penalties whose time is over, of the endpoint that the ledger
+// has known longest first, and gives the room that they took to RPCs that wait.
 func (l *Ledger) expirePenalties() {
-	room := false
+	var over []*endpoint
 	for n := range l.penalized {
-		over, left := 0, n.load.penalty
-		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
-			left -= n.penalties[over].units
-			over++
+		if n.penalties[0].until <= l.clock.now {
+			over = append(over, n)
 		}
-		if over == 0 {
-			continue
+	}
+	slices.SortFunc(over, func(a, b *endpoint) int { return cmp.Compare(a.number, b.number) })
+	for _, n := range over {
+		left := n.load.penalty
+		for len(n.penalties) > 0 && n.penalties[0].until <= l.clock.now {
+			left -= n.penalties[0].units
+			n.penalties = slices.Delete(n.penalties, 0, 1)
 		}
-		n.penalties = slices.Delete(n.penalties, 0, over)
 		if len(n.penalties) == 0 {
 			delete(l.penalized, n)
 		}
 		n.setLoad(load{n.load.inFlight, left})
-		room = true
 	}
-	if room && l.waiting > 0 {
+	if len(over) > 0 && l.waiting > 0 {
 		grantIn(slices.Collect(maps.Keys(l.sets))...)
 	}
 }

@@ -14,7 +14,8 @@ type queue struct {
 	queued    waiterList                  // those that may use any room
 	retries   waiterList                  // those that wait for an endpoint that they have not tried
 	granted   map[*waiter]struct{}
-	fresh     []*waiter   // granted since the last publish; some may be so no more
+	lost      uint64      // grants that were not taken up, ever
+	fresh     []*waiter   // granted or resumed since the last publish; some may be so no more
 	queueSets []*ReadySet // where there may be room for them
 	told      bool        // of queueSets
 }
@@ -37,7 +38,11 @@ func (r *EndpointSet) SetQueueSets(sets ...*ReadySet) {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
+	resumed := len(r.queue.queueSets) == 0 && len(sets) > 0
 	r.queue.queueSets, r.queue.told = sets, true
+	if resumed {
+		r.resume()
+	}
 	r.takeBack(func(w *waiter) bool { return !slices.Contains(sets, w.readySet) })
 	r.grant()
 }
@@ -158,6 +163,28 @@ func grantIn(rs ...*EndpointSet) {
 	}
 }
 
+// resume lets the RPCs that were paused wait again, at their places, as they find room
+// again. Which of them still wait is seen when they have been woken.
+func (r *EndpointSet) resume() {
+	var back []*waiter
+	for _, w := range r.queue.waiters {
+		if w.is(phaseLapsed) && w.paused {
+			back = append(back, w)
+		}
+	}
+	slices.SortFunc(back, func(a, b *waiter) int { return cmp.Compare(a.arrival, b.arrival) })
+	for _, w := range back {
+		w.paused, w.doubtful = false, true
+		w.phase.Store(phaseQueued)
+		r.ledger.timeouts.remove(w)
+		if r.guards.Wake != nil {
+			r.queue.fresh = append(r.queue.fresh, w)
+		}
+	}
+	r.ledger.waiting += len(back)
+	r.queue.queued.merge(back)
+}
+
 // revoke takes back what was granted on m in a ready set that it takes no RPCs in any
 // more.
 func (r *EndpointSet) revoke(m *Member) {
@@ -188,7 +215,7 @@ func (r *EndpointSet) takeBack(some func(*waiter) bool) {
 			continue
 		}
 		retries = append(retries, w)
-		r.ledger.timeouts.add(w, w.patience)
+		r.ledger.setTimeout(w, w.patience)
 	}
 	r.ledger.waiting += len(back)
 	q.queued.merge(others)
@@ -212,7 +239,7 @@ func (r *EndpointSet) cancelAll() []func() bool {
 			stops = append(stops, w.stop)
 		}
 	}
-	r.queue = queue{}
+	r.queue = queue{lost: r.queue.lost}
 	for _, lease := range leases {
 		lease.entry.end(false)
 	}

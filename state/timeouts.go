@@ -16,10 +16,12 @@ const notTimed = -1
 // timeouts are the waiters of a ledger that something is to become of, a heap by when.
 type timeouts struct{ waiters []*waiter }
 
-func (t *timeouts) add(w *waiter, due time.Duration) {
-	t.remove(w)
+// setTimeout has something become of w at a point of time.
+func (l *Ledger) setTimeout(w *waiter, due time.Duration) {
+	l.timeouts.remove(w)
 	w.due = due
-	heap.Push(t, w)
+	heap.Push(&l.timeouts, w)
+	l.startClock()
 }
 
 func (t *timeouts) remove(w *waiter) {
@@ -39,31 +41,42 @@ func (r *EndpointSet) Published() {
 	}
 	due := l.clock.read() + lapseAfter
 	for _, w := range r.queue.fresh {
-		if w.is(phaseGranted) && w.timeout == notTimed {
-			l.timeouts.add(w, due)
+		if (w.is(phaseGranted) || w.is(phaseQueued) && w.doubtful) && w.timeout == notTimed {
+			l.setTimeout(w, due)
 		}
 	}
 	clear(r.queue.fresh)
 	r.queue.fresh = r.queue.fresh[:0]
-	l.startClock()
 }
 
-// expireWaits does what waits are due for: a grant lapses; an RPC that has waited long
+// expireWaits does what waits are due for: a grant lapses, and so does one that was
+// paused and not seen since; an RPC that has waited long
 // enough for an endpoint that it did not try takes any; and one that has passed on a
 // grant, and still waits elsewhere, is offered room again.
 func (l *Ledger) expireWaits() {
+	type timedOut struct {
+		*waiter
+		phase int32
+	}
+	var due []timedOut
 	for len(l.timeouts.waiters) > 0 && l.timeouts.waiters[0].due <= l.clock.now {
 		w := heap.Pop(&l.timeouts).(*waiter)
-		switch w.phase.Load() {
-		case phaseGranted:
+		if w.is(phaseQueued) && w.doubtful {
+			w.lapse() // before others give it room
+			continue
+		}
+		due = append(due, timedOut{w, w.phase.Load()})
+	}
+	for _, w := range due {
+		switch {
+		case w.timeout != notTimed || !w.is(w.phase): // something else has become of it
+		case w.is(phaseGranted):
 			w.lapse()
-		case phaseQueued:
+		case w.is(phaseQueued) && w.tried != nil:
 			w.startOver()
 			w.set.grant()
-		case phaseLapsed:
-			if w.waitsElsewhere() {
-				w.rejoin(nil)
-			}
+		case w.is(phaseLapsed) && w.waitsElsewhere():
+			w.rejoin(nil)
 		}
 	}
 }

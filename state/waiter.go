@@ -25,6 +25,9 @@ type waiter struct {
 	member   *Member
 	readySet *ReadySet
 
+	paused   bool // it has lapsed until there is room again
+	doubtful bool // it was paused, and has not been seen since
+
 	due     time.Duration // when something is to become of it, by the ledger's clock
 	timeout int           // its index in the ledger's timeouts; none without one
 
@@ -111,6 +114,7 @@ func (w *waiter) leave() (lease Lease) {
 		r.dequeue(w)
 	case phaseGranted:
 		delete(r.queue.granted, w)
+		r.queue.lost++
 		lease = w.lease
 		w.lease, w.member, w.readySet = Lease{}, nil, nil
 	}
@@ -128,10 +132,27 @@ func (w *waiter) lapse() {
 	}
 }
 
+// pause is lapse for an RPC whose wait may have ended. It waits for any endpoint
+// afterwards.
+func (w *waiter) pause() {
+	w.lapse()
+	w.startedOver = w.startedOver || w.tried != nil
+	w.tried, w.paused = nil, true
+}
+
+// seen notes that w's RPC has asked for room again.
+func (w *waiter) seen() {
+	if w.doubtful && w.is(phaseQueued) {
+		w.set.ledger.timeouts.remove(w)
+	}
+	w.doubtful = false
+}
+
 // rejoin lets w, which has lapsed, wait at its place again, as an RPC that has tried
 // some endpoints.
 func (w *waiter) rejoin(tried []*endpoint) {
 	w.set.ledger.timeouts.remove(w)
+	w.paused = false
 	w.startedOver = w.startedOver || tried == nil && w.tried != nil
 	w.tried = tried
 	w.set.enqueue(w)
@@ -146,8 +167,7 @@ func (w *waiter) setPatience(left time.Duration) {
 	}
 	l := w.set.ledger
 	w.patience = l.clock.read() + left
-	l.timeouts.add(w, w.patience)
-	l.startClock()
+	l.setTimeout(w, w.patience)
 }
 
 // rpcIsOver reports whether w's RPC has ended.

@@ -58,14 +58,15 @@ func StopWaiting(ctx context.Context) {
 	}
 }
 
-// PauseWaiting has the RPC that ctx is of passed over, and keeps its places, until it
-// asks for room again: its attempt may have ended.
+// PauseWaiting has the RPC that ctx is of passed over, since its attempt may have ended.
+// It keeps its places until it asks for room again. Where none was served, and RPCs
+// are again, it waits once more until it is seen, or is not.
 func PauseWaiting(ctx context.Context) {
 	if ctx == nil || waits.rpcs.Load() == 0 {
 		return
 	}
 	for _, w := range waitsOf(ctx.Done()) {
-		w.ifNotOver(w.lapse)
+		w.ifNotOver(w.pause)
 	}
 }
 
@@ -91,8 +92,7 @@ func passOn(rpc <-chan struct{}, r *EndpointSet) {
 			w.ifNotOver(func() {
 				if w.is(phaseGranted) {
 					w.lapse()
-					w.set.ledger.timeouts.add(w, w.set.ledger.clock.read()+lapseAfter)
-					w.set.ledger.startClock()
+					w.set.ledger.setTimeout(w, w.set.ledger.clock.read()+lapseAfter)
 				}
 			})
 		}

@@ -130,6 +130,7 @@ func (m *model) compareSet(s state.EndpointSetSnapshot) error {
 		for _, v := range r.readySets {
 			picks += v.picks
 		}
+		picks -= len(r.granted) + r.lost
 		got := [...]int{int(s.Waiting), int(s.Granted), int(s.Picks), int(s.Queued), int(s.RetriesToOtherEndpoint), int(s.Penalties)}
 		if want := [...]int{len(r.waiting), len(r.granted), picks, r.queued, r.retries, r.penalties}; got != want {
 			return fmt.Errorf("endpoint set %s: waiting, granted, picks, queued, elsewhere, penalties are %v, want %v", s.Name, got, want)

@@ -48,7 +48,7 @@ func (n *endpoint) isWorst() bool {
 // expirePenalties ends the units whose time is over.
 func (m *model) expirePenalties() {
 	room := false
-	for _, n := range m.endpoints {
+	for _, n := range slices.SortedFunc(maps.Values(m.endpoints), func(a, b *endpoint) int { return a.number - b.number }) {
 		before := len(n.penalties)
 		n.penalties = slices.DeleteFunc(n.penalties, func(until time.Duration) bool { return until <= m.now })
 		room = room || len(n.penalties) < before

@@ -75,6 +75,9 @@ func (s *script) pickAgain(int) error {
 // ask has the RPC ask for room.
 func (s *script) ask(r *scriptRPC, order []int, tried *state.Tried, addrs []string) error {
 	set, model := s.sets[r.id], s.model.sets[r.id]
+	if r.waiter != nil {
+		r.waiter.seen()
+	}
 	want := s.model.expect(model, r.waiter, r.ctx != nil, order, addrs)
 	lease, value, outcome := set.endpointSet.AcquireOrQueue(r.ctx, tried, set.in(order)...)
 	if outcome != want.outcome {
@@ -169,7 +172,7 @@ func (s *script) pause(int) error {
 	if len(s.rpcs) > 0 {
 		r := of(s, s.rpcs)
 		state.PauseWaiting(r.ctx)
-		s.model.lapse(r.waiter)
+		s.model.pause(r.waiter)
 	}
 	return nil
 }

@@ -15,11 +15,13 @@ const lapseAfter = 100 * time.Millisecond
 type waiter struct {
 	set      *endpointSet
 	arrival  int
-	tried    []string // it waits for another one
+	tried    []*endpoint // it waits for another one
 	patience time.Duration
 	on       *endpoint // while it is granted
 	start    time.Duration
-	fresh    bool          // granted since the last publish
+	fresh    bool          // granted or resumed since the last publish
+	paused   bool          // it has lapsed until RPCs are served again
+	doubtful bool          // it was paused, and has not been seen since
 	due      time.Duration // when it starts over, or lapses; 0: never
 }
 
@@ -92,7 +94,10 @@ func (m *model) enqueue(r *endpointSet, readySets []int, tried []string) *waiter
 	r.serving(readySets)
 	m.arrivals++
 	r.queued++
-	t := &waiter{set: r, arrival: m.arrivals, tried: tried}
+	t := &waiter{set: r, arrival: m.arrivals}
+	for _, addr := range tried {
+		t.tried = append(t.tried, m.endpoints[addr])
+	}
 	if tried != nil {
 		t.patience = m.now + r.guards.FailurePenalty
 		t.due = t.patience
@@ -101,10 +106,24 @@ func (m *model) enqueue(r *endpointSet, readySets []int, tried []string) *waiter
 	return t
 }
 
+// except returns the addresses of the endpoints that t has tried; one that has gone
+// since is another one when it comes back.
+func (t *waiter) except() []string {
+	var addrs []string
+	for _, n := range t.tried {
+		if n.gone {
+			addrs = append(addrs, "gone")
+		} else {
+			addrs = append(addrs, n.addr)
+		}
+	}
+	return addrs
+}
+
 // rejoin lets an RPC that has lapsed wait at its place.
 func (r *endpointSet) rejoin(t *waiter) {
 	r.lapsed = without(r.lapsed, t)
-	t.tried, t.due = nil, 0
+	t.tried, t.due, t.paused = nil, 0, false
 	r.wait(t)
 }
 
@@ -115,10 +134,12 @@ func (r *endpointSet) wait(t *waiter) {
 
 // Publish notes that RPCs were woken.
 func (m *model) Publish(id int) {
-	for _, t := range m.sets[id].granted {
-		if t.fresh {
-			t.fresh, t.due = false, m.now+lapseAfter
+	r := m.sets[id]
+	for _, t := range slices.Concat(r.granted, r.waiting, r.lapsed) {
+		if t.fresh && t.due == 0 && (t.on != nil || t.doubtful && slices.Contains(r.waiting, t)) {
+			t.due = m.now + lapseAfter
 		}
+		t.fresh = false
 	}
 }
 
@@ -133,6 +154,11 @@ func (m *model) expireWaits() {
 		}
 	}
 	slices.SortFunc(due, func(a, b *waiter) int { return cmp.Or(cmp.Compare(a.due, b.due), a.arrival-b.arrival) })
+	for _, t := range due {
+		if slices.Contains(t.set.waiting, t) && t.doubtful {
+			m.lapse(t)
+		}
+	}
 	for _, t := range due {
 		switch r := t.set; {
 		case slices.Contains(r.granted, t) && t.due > 0:
@@ -149,8 +175,23 @@ func (m *model) lapse(t *waiter) {
 	r, n := t.set, t.on
 	r.waiting, r.granted, r.lapsed = without(r.waiting, t), without(r.granted, t), append(without(r.lapsed, t), t)
 	if t.on, t.due = nil, 0; n != nil {
+		r.lost++
 		m.endLease(n)
 	}
+}
+
+// pause is lapse for an RPC that may wait no more.
+func (m *model) pause(t *waiter) {
+	m.lapse(t)
+	t.tried, t.paused = nil, true
+}
+
+// seen notes that t's RPC has asked again.
+func (t *waiter) seen() {
+	if t.doubtful && t.on == nil {
+		t.due = 0
+	}
+	t.doubtful = false
 }
 
 func (t *waiter) startOver() { t.tried, t.due = nil, 0 }
@@ -158,6 +199,15 @@ func (t *waiter) startOver() { t.tried, t.due = nil, 0 }
 // Serve tells an endpoint set where those that wait may find room.
 func (m *model) Serve(id int, readySets []int) {
 	r := m.sets[id]
+	if len(r.queueSets) == 0 && len(readySets) > 0 {
+		for _, t := range slices.Clone(r.lapsed) {
+			if t.paused {
+				r.lapsed = without(r.lapsed, t)
+				t.paused, t.doubtful, t.fresh, t.due = false, true, true, 0
+				r.wait(t)
+			}
+		}
+	}
 	r.queueSets, r.told = readySets, true
 	m.takeBack(r, func(t *waiter) bool { return !slices.Contains(readySets, r.members[t.on.addr].readySet) })
 	m.grant(r)
@@ -169,6 +219,7 @@ func (m *model) leave(t *waiter) {
 	t.set.granted = without(t.set.granted, t)
 	t.set.lapsed = without(t.set.lapsed, t)
 	if t.on != nil {
+		t.set.lost++
 		m.endLease(t.on)
 	}
 }
@@ -193,12 +244,12 @@ func (r *endpointSet) next() (*waiter, choice) {
 		return nil, choice{}
 	}
 	for _, t := range r.waiting {
-		if t.tried != nil && !r.othersReady(r.queueSets, t.tried) {
+		if t.tried != nil && !r.othersReady(r.queueSets, t.except()) {
 			t.startOver()
 		}
 	}
 	for _, t := range r.waiting {
-		if c, _ := r.bestIn(r.queueSets, t.tried); len(c.best) > 0 {
+		if c, _ := r.bestIn(r.queueSets, t.except()); len(c.best) > 0 {
 			return t, c
 		}
 	}
@@ -222,7 +273,7 @@ func (m *model) give(t *waiter, c choice) {
 		m.used(t)
 	}
 	t.on, t.start, t.fresh, t.due = m.endpoints[addr], m.now, true, 0
-	m.Choose(r.id, c, addr, t.tried...)
+	m.Choose(r.id, c, addr, t.except()...)
 }
 
 // offer gives the room that n has to those that wait for it, by arrival.
@@ -264,6 +315,7 @@ func (m *model) takeBack(r *endpointSet, some func(*waiter) bool) {
 	for _, t := range slices.Clone(r.granted) {
 		if some(t) {
 			r.granted = without(r.granted, t)
+			r.lost++
 			r.wait(t)
 			if t.due = 0; t.tried != nil {
 				t.due = t.patience
