@@ -79,9 +79,12 @@ func (p *Picker) acquire(ctx context.Context) (state.Lease, balancer.Picker, err
 	if readySets == nil {
 		return state.Lease{}, nil, balancer.ErrNoSubConnAvailable
 	}
+	first := (*readySets)[0]
+	if first.EndpointSet().StillQueued(ctx) {
+		return state.Lease{}, nil, balancer.ErrNoSubConnAvailable // woken with all others
+	}
 	record := explicitRecord(ctx)
 	tried := triedBy(ctx, record)
-	first := (*readySets)[0]
 	if tried == nil {
 		if lease, child, ok := first.Acquire(); ok {
 			state.StopWaiting(ctx)
