@@ -75,6 +75,7 @@ func TestAttemptsShareADoneChannel(t *testing.T) {
 // A retry that gRPC makes by itself goes elsewhere, too: it makes only one.
 func TestTransparentRetryGoesElsewhere(t *testing.T) {
 	t.Parallel()
+	rounds := map[string]int64{"REFUSED_STREAM": 10, "GOAWAY": 2} // more connections come after long pauses
 	for name, refuse := range map[string]func(uint32) []byte{"REFUSED_STREAM": refusedStream, "GOAWAY": goAway} {
 		for kind, rpc := range rpcs {
 			t.Run(name+", "+kind, func(t *testing.T) {
@@ -84,14 +85,14 @@ func TestTransparentRetryGoesElsewhere(t *testing.T) {
 				c := e.dialRecorded(p, quickly(), b)
 				held, _ := c.hold(1)
 				require.NoError(t, c.Update(b.Endpoint(), r.endpoint()))
-				for i := range int64(10) {
+				for i := range rounds[name] {
 					e.wait("the refusing server is ready", func() bool {
 						return c.readyAt(r.endpoint()) && (name == "REFUSED_STREAM" || r.conns.Load() == i+1)
 					})
 					require.NoError(t, rpc(c, withRPC(e.ctx, i)))
 					require.Equal(t, i+1, r.streams.Load(), "streams at the refusing server")
 				}
-				p.sameEnd(e, 10, 2)
+				p.sameEnd(e, int(rounds[name]), 2)
 				require.NoError(t, leastconntest.PingAll(held))
 				require.Equal(t, 0, c.inFlightAt(r.endpoint()))
 				require.Equal(t, 1, c.inFlightAt(b.Endpoint()))

@@ -29,9 +29,8 @@ type leastConn struct {
 	// Only used in calls of gRPC on the balancer, which never overlap.
 	children children
 	attrs    *attributes.Attributes
-	logged   string // of the configuration
-
-	closing closing // has a mutex of its own
+	logged   string   // of the configuration
+	warned   []string // of the configurations
 
 	// mu guards what follows and the children's fields that say so. Children call
 	// in with their own locks held, so a child is never called under mu; the
@@ -77,6 +76,7 @@ func (b *leastConn) applyUpdate(s balancer.ClientConnState, d diff) (err error) 
 	all := !sameAttributes(attrs, b.attrs)
 	b.attrs = attrs
 	b.applyDiff(d)
+	b.warn(cfg)
 	for _, c := range b.children.listed {
 		if all || c.dirty {
 			c.dirty = false
@@ -114,20 +114,20 @@ func (b *leastConn) ResolverError(err error) {
 		b.fail(fmt.Errorf("name resolver error: %w", err))
 		return
 	}
-	b.eachPolicy(func(p *pickFirst) { p.resolverError(err) })
+	b.eachChild(func(c *child) { c.policy.resolverError(err) })
 }
 
 // UpdateSubConnState is not called: the children register listeners.
 func (b *leastConn) UpdateSubConnState(balancer.SubConn, balancer.SubConnState) {}
 
 // ExitIdle connects the children that are idle.
-func (b *leastConn) ExitIdle() { b.eachPolicy((*pickFirst).exitIdle) }
+func (b *leastConn) ExitIdle() { b.eachChild((*child).exitIdle) }
 
-// eachPolicy calls the children's policies and publishes once for all of them.
-func (b *leastConn) eachPolicy(call func(*pickFirst)) {
+// eachChild calls the children's policies and publishes once for all of them.
+func (b *leastConn) eachChild(call func(*child)) {
 	_ = b.inhibitUpdates(func() error {
 		for _, c := range b.children.byKey {
-			call(&c.policy)
+			call(c)
 		}
 		return nil
 	})
@@ -156,6 +156,5 @@ func (b *leastConn) Close() {
 	for _, c := range b.children.byKey {
 		c.policy.close()
 	}
-	b.closing.closeAll()
 	b.children = children{}
 }

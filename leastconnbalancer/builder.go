@@ -6,8 +6,9 @@
 //	conn, err := grpc.NewClient("dns:///api.example.com:443",
 //		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"least_conn":{}}]}`))
 //
-// Each RPC goes to a ready endpoint with the lowest (in_flight + 1) / weight,
-// exactly; among equals they take turns. The in-flight counts belong to the
+// Each RPC goes to a ready endpoint with the fewest in flight for its weight,
+// exactly: it leaves none a whole RPC above its weighted share. Among those that
+// remain they take turns in proportion to their weights. The counts belong to the
 // endpoints and are shared by all channels of the process that have the same
 // resource key (see [Config]): they outlive resolver updates, reconnects,
 // endpoints that leave and return, and the balancer itself, for as long as an

@@ -9,7 +9,7 @@ import (
 
 // child is an endpoint of the last list, with its pick_first policy.
 type child struct {
-	balancer.ClientConn // embedded to intercept UpdateState
+	balancer.ClientConn // embedded to intercept UpdateState and NewSubConn
 	parent              *leastConn
 	policy              pickFirst
 
@@ -27,6 +27,8 @@ type child struct {
 	appliedLimit uint32             // of RPCs in flight; 0: none
 	state        connectivity.State // SHUTDOWN once it has left
 	picker       balancer.Picker
+	reconnects   reconnects
+	current      *connection // the last that became READY, while it is; the picker's, once the child is READY
 }
 
 // newChild builds the pick_first policy of an endpoint.
@@ -49,11 +51,12 @@ func (c *child) UpdateState(s balancer.State) {
 	if c.state == connectivity.Shutdown {
 		return
 	}
+	c.reconnects.stop()
+	if s.ConnectivityState == connectivity.Idle {
+		s = c.reconnectLocked(s)
+	}
 	b.setStateLocked(c, s.ConnectivityState, s.Picker)
 	b.publishLocked()
-	if s.ConnectivityState == connectivity.Idle {
-		go c.policy.exitIdle()
-	}
 }
 
 // setStateLocked gives c a state, in its level and in the level's ready set.
@@ -88,5 +91,6 @@ func (c *child) setReadyLocked() {
 // more.
 func (c *child) detachLocked() {
 	c.state = connectivity.Shutdown
-	c.member, c.level, c.picker = nil, nil, nil
+	c.reconnects.stop()
+	c.member, c.level, c.picker, c.current = nil, nil, nil, nil
 }

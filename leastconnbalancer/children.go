@@ -141,12 +141,9 @@ func (b *leastConn) applyDiff(d diff) {
 		cs.byKey[e.endpoint.key] = c
 		d.listed[e.index] = c
 	}
-	for m, c := range left {
-		if connected := b.remove(c); connected && m.LeftBusy() {
-			b.closing.add(c.endpoint.key, &c.policy)
-		} else {
-			c.policy.close()
-		}
+	for _, c := range left {
+		b.remove(c)
+		c.policy.close()
 	}
 	cs.setListed(d.listed)
 	b.mu.Lock()
@@ -179,6 +176,7 @@ func (b *leastConn) setEndpoint(c *child, e endpoint) {
 	old := c.level
 	if old != nil {
 		old.remove(c)
+		c.readdressLocked(e)
 	}
 	c.endpoint, c.dirty = e, true
 	c.level = b.levels.atLocked(e.facts.priority, b.load.set)
@@ -193,15 +191,13 @@ func (b *leastConn) setEndpoint(c *child, e endpoint) {
 	}
 }
 
-// remove ends a child's part in the aggregate and reports whether it was READY.
-func (b *leastConn) remove(c *child) (ready bool) {
+// remove ends a child's part in the aggregate.
+func (b *leastConn) remove(c *child) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	ready = c.state == connectivity.Ready
 	b.setStateLocked(c, connectivity.Shutdown, nil)
 	c.detachLocked()
 	if b.outage.lastFailed == c {
 		b.outage.lastFailed = nil
 	}
-	return ready
 }

@@ -21,7 +21,7 @@ const MaxResourceKey = 1024
 
 // Config is the policy's configuration, the value of "least_conn" in a service
 // config. It round-trips through encoding/json; fields it does not know are
-// ignored when read. The zero Config is valid and holds the defaults.
+// ignored when read, with a warning. The zero Config is valid and holds the defaults.
 type Config struct {
 	serviceconfig.LoadBalancingConfig `json:"-"`
 
@@ -33,7 +33,7 @@ type Config struct {
 
 	// PriorityFailover is how long RPCs wait for a priority level that is
 	// connecting for the first time, or connecting again without having failed,
-	// before they use the next level. By default 10 s; from 0 s, which is not to
+	// before they use the next level, from when it began to. By default 10 s; from 0 s, which is not to
 	// wait, to 1 h. When all endpoints of a level have failed, RPCs do not wait.
 	PriorityFailover *Duration `json:"priorityFailover,omitempty"`
 
@@ -58,6 +58,8 @@ type Config struct {
 
 	// SlowStart is off by default.
 	SlowStart *SlowStart `json:"slowStart,omitempty"`
+
+	ignored string // JSON: the names of fields that are not known; "" without one
 }
 
 const (

@@ -250,10 +250,9 @@ func TestIdleAndWake(t *testing.T) {
 	busy.hold(4)
 	cfg := quickly()
 	cfg.Target, cfg.Endpoints = e.Name(), []resolver.Endpoint{ns[0].Endpoint(), p.Endpoint()}
-	cfg.DialOptions = append(cfg.DialOptions, grpc.WithIdleTimeout(50*time.Millisecond))
+	cfg.DialOptions = append(cfg.DialOptions, grpc.WithIdleTimeout(time.Second))
 	c := e.unused(cfg)
-	for range 3 {
-		c.Connect()
+	for range 2 {
 		e.wait("b is ready", func() bool { c.Connect(); return c.readyAt(p.Endpoint()) })
 		held, by := c.hold(4)
 		require.Equal(t, map[string]int{"b": 4}, by)

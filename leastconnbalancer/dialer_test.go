@@ -13,9 +13,12 @@ import (
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
+// retryAtOnce is how long a channel waits that is to connect again quickly.
+const retryAtOnce = 5 * time.Millisecond
+
 // quickly makes a channel try again at once to connect.
 func quickly() leastconntest.ChannelConfig {
-	return leastconntest.ChannelConfig{ServiceConfig: withoutPenalty, DialOptions: []grpc.DialOption{retryAfter(5 * time.Millisecond)}}
+	return leastconntest.ChannelConfig{ServiceConfig: withoutPenalty, DialOptions: []grpc.DialOption{retryAfter(retryAtOnce)}}
 }
 
 // retryAfter is how long a channel waits before it connects again.

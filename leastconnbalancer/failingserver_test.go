@@ -2,6 +2,7 @@ package leastconnbalancer_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -93,8 +94,11 @@ func TestClosedLoops(t *testing.T) {
 	inFakeTime(t, "a node that fails one call in ten is not starved", func(t *testing.T, c *fakeConn) {
 		c.list(`{}`, "abc")
 		c.connect("abc")
+		var mu sync.Mutex
 		n, last, longest := 0, time.Duration(0), time.Duration(0)
 		calls := c.closedLoop(12, 5*time.Second, map[string]behaviour{"b": slow, "c": slow, "a": func(since time.Duration) (time.Duration, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			longest, last = max(longest, since-last), since
 			if n++; n%10 == 0 {
 				return 0, errAtOnce

@@ -49,7 +49,7 @@ func TestLevelThatReconnectsIsWaitedFor(t *testing.T) {
 			c.list(config, "a", "b")
 			c.connect("ab")
 			for range 3 {
-				passes(2 * want)
+				passes(max(2*want, time.Second))
 				c.report("a", idle)
 				passes(want / 2)
 				c.report("a", connecting)
@@ -57,7 +57,7 @@ func TestLevelThatReconnectsIsWaitedFor(t *testing.T) {
 				c.report("a", ready)
 				require.Equal(t, "a", c.at(), "the time begins anew")
 			}
-			passes(2 * want)
+			passes(max(2*want, time.Second))
 			c.report("a", idle)
 			c.waitsFor(want, "b")
 			passes(want)
@@ -115,8 +115,8 @@ func TestEveryLevelHasItsTime(t *testing.T) {
 		require.Equal(t, "wait", c.at())
 		c.report("b", idle)
 		passes(4 * time.Second)
-		require.Equal(t, "wait", c.at(), "now for b")
-		c.waitsFor(10*time.Second, "c")
+		require.Equal(t, "wait", c.at(), "now for b, for the rest of its time")
+		c.waitsFor(6*time.Second, "c")
 		c.report("c", idle)
 		passes(time.Hour)
 		require.Equal(t, "wait", c.at())

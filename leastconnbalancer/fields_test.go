@@ -213,23 +213,28 @@ func TestConfigRoundTrips(t *testing.T) {
 
 func TestParseConfigAccepts(t *testing.T) {
 	for js, want := range map[string]leastconnbalancer.Config{
-		``:                                 {},
-		`null`:                             {},
-		`{}`:                               {},
-		` { } `:                            {},
-		`{"priorityFailover":"250ms"}`:     {PriorityFailover: leastconnbalancer.NewDuration(250 * time.Millisecond)},
-		`{"priorityFailover":"1m30s"}`:     {PriorityFailover: leastconnbalancer.NewDuration(90 * time.Second)},
-		`{"priorityFailover":"0"}`:         {PriorityFailover: leastconnbalancer.NewDuration(0)},
-		`{"resourceKey":null}`:             {},
-		`{"resourceKey":""}`:               {},
-		`{"resourceKey":"a","unknown":[]}`: {ResourceKey: "a"},
+		``:                             {},
+		`null`:                         {},
+		`{}`:                           {},
+		` { } `:                        {},
+		`{"priorityFailover":"250ms"}`: {PriorityFailover: leastconnbalancer.NewDuration(250 * time.Millisecond)},
+		`{"priorityFailover":"1m30s"}`: {PriorityFailover: leastconnbalancer.NewDuration(90 * time.Second)},
+		`{"priorityFailover":"0"}`:     {PriorityFailover: leastconnbalancer.NewDuration(0)},
+		`{"resourceKey":null}`:         {},
+		`{"resourceKey":""}`:           {},
+		`{"resourceKey":"a"}`:          {ResourceKey: "a"},
 		`{"failurePenalty":null,"maxInFlight":null,"onFull":null,"maxQueued":null,"slowStart":null}`: {},
-		`{"slowStart":{"window":"0s","minWeightPercent":null,"aggression":null,"unknown":1}}`:        {SlowStart: &leastconnbalancer.SlowStart{}},
+		`{"slowStart":{"window":"0s","minWeightPercent":null,"aggression":null}}`:                    {SlowStart: &leastconnbalancer.SlowStart{}},
 	} {
 		got, err := parse(js)
 		require.NoError(t, err, "%q", js)
 		require.Equal(t, want, got, "%q", js)
 	}
+	// Fields that are not known are accepted, and change nothing that is.
+	got, err := parse(`{"resourceKey":"a","unknown":[],"slowStart":{"window":"1s","unknown":1}}`)
+	require.NoError(t, err)
+	require.Equal(t, "a", got.ResourceKey)
+	require.Equal(t, &leastconnbalancer.SlowStart{Window: leastconnbalancer.Duration(1e9)}, got.SlowStart)
 }
 
 func FuzzParseConfig(f *testing.F) {

@@ -14,24 +14,24 @@ func doneWith(err error) balancer.DoneInfo {
 	return balancer.DoneInfo{Err: err, BytesSent: true, BytesReceived: true}
 }
 
-// A connection that leaves with RPCs stays for those on their way to it.
+// A connection that leaves with RPCs stays as long as they do.
 func TestLeavingConnections(t *testing.T) {
 	inFakeTime(t, "busy", func(t *testing.T, c *fakeConn) {
 		c.list(`{}`, "a")
 		c.connect("a")
 		_, done := c.pick()
 		c.list(`{}`, "b")
+		passes(time.Hour)
 		require.Len(t, c.open("a"), 1)
 		done(doneWith(nil))
-		passes(5*time.Second - 1)
-		require.Len(t, c.open("a"), 1)
-		passes(1)
+		passes(0)
 		require.Empty(t, c.open("a"))
 	})
 	inFakeTime(t, "not busy", func(t *testing.T, c *fakeConn) {
 		c.list(`{}`, "ac")
 		c.connect("a")
 		c.list(`{}`, "b")
+		passes(0)
 		require.Empty(t, c.open("a"))
 		require.Empty(t, c.open("c"))
 	})
@@ -41,31 +41,26 @@ func TestLeavingConnections(t *testing.T) {
 		c.pick()
 		c.report("a", idle)
 		c.list(`{}`, "b")
+		passes(0)
 		require.Empty(t, c.open("a"))
 	})
-	inFakeTime(t, "a list that flaps piles up none", func(t *testing.T, c *fakeConn) {
-		c.list(`{}`, "a")
-		for range 10 {
-			c.connect("a")
-			c.pick()
-			c.list(`{}`, "b")
-			require.Len(t, c.open("a"), 1)
-			passes(time.Second)
-			c.list(`{}`, "a")
-			require.LessOrEqual(t, len(c.open("a")), 2)
-		}
-		passes(time.Minute)
-		require.Len(t, c.open("a"), 1)
-	})
-	inFakeTime(t, "closed with the balancer", func(t *testing.T, c *fakeConn) {
+	inFakeTime(t, "the balancer closes", func(t *testing.T, c *fakeConn) {
 		c.list(`{}`, "a")
 		c.connect("a")
-		c.pick()
+		_, done := c.pick()
 		c.list(`{}`, "b")
 		c.balancer.Close()
+		done(doneWith(nil))
+		passes(0)
 		require.Empty(t, c.open("a"))
 		require.Empty(t, c.open("b"))
+		before, _ := c.published()
+		c.balancer.ResolverError(errAtOnce)
+		c.balancer.ExitIdle()
+		c.list(`{}`, "ab")
 		passes(time.Minute)
+		after, _ := c.published()
+		require.Equal(t, before, after, "pickers of a closed balancer")
 	})
 }
 

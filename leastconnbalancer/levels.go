@@ -38,7 +38,7 @@ type level struct {
 	// failoverExpired is set when RPCs are not to wait for the level any more: it
 	// has failed, or its time is over. Once it is ready, they wait for it again.
 	failoverExpired bool
-	waitingSince    time.Time
+	connectingSince time.Time   // zero while it is not
 	failoverTimer   *time.Timer // ends the waiting
 }
 
@@ -72,10 +72,14 @@ func (l *level) updateFailover() {
 	switch l.state() {
 	case connectivity.Ready, connectivity.Shutdown:
 		l.stopTimer()
-		l.waitingSince, l.failoverExpired = time.Time{}, false
+		l.connectingSince, l.failoverExpired = time.Time{}, false
 	case connectivity.TransientFailure:
 		l.stopTimer()
-		l.waitingSince, l.failoverExpired = time.Time{}, true
+		l.connectingSince, l.failoverExpired = time.Time{}, true
+	default: // levels connect side by side, whichever RPCs wait for
+		if l.connectingSince.IsZero() {
+			l.connectingSince = time.Now()
+		}
 	}
 }
 
@@ -156,8 +160,8 @@ func (ls *levels) currentLocked() (*level, connectivity.State) {
 	return nil, all.CurrentState()
 }
 
-// setFailoverLocked changes how long RPCs wait for a level, from when they began
-// to. The timers are started again when the next picker is published.
+// setFailoverLocked changes how long RPCs wait for a level, from when it began to
+// connect. The timers are started again when the next picker is published.
 func (ls *levels) setFailoverLocked(d time.Duration) {
 	if ls.failover == d {
 		return
@@ -171,10 +175,7 @@ func (ls *levels) setFailoverLocked(d time.Duration) {
 // startFailoverLocked reports whether there is time left to wait for l, and sees
 // to it that the waiting ends.
 func (ls *levels) startFailoverLocked(l *level) bool {
-	if l.waitingSince.IsZero() {
-		l.waitingSince = time.Now()
-	}
-	left := ls.failover - time.Since(l.waitingSince)
+	left := ls.failover - time.Since(l.connectingSince)
 	if left <= 0 {
 		return false
 	}

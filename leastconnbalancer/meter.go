@@ -29,7 +29,8 @@ type meter struct {
 	set       weak.Pointer[state.EndpointSet]
 	locality  string
 	recorded  state.Counters
-	collected bool // since the timer was last due
+	collected bool          // since the timer was last due
+	totals    *state.Totals // that were reported last
 	closed    bool
 	timer     *time.Timer
 }
@@ -105,12 +106,17 @@ func (m *meter) report(r stats.AsyncMetricsRecorder) error {
 		return nil
 	}
 	m.collected = true
-	grown, locality, set := m.grownLocked(), m.locality, m.set.Value()
+	grown, locality, set, last := m.grownLocked(), m.locality, m.set.Value(), m.totals
 	m.mu.Unlock()
 	m.record(grown, locality)
-	if set != nil {
-		recordGauges(r, set.Ledger().Snapshot(), m.target, locality)
+	if set == nil {
+		return nil
 	}
+	t := set.Ledger().Totals(last)
+	m.mu.Lock()
+	m.totals = t
+	m.mu.Unlock()
+	recordGauges(r, t, m.target, locality)
 	return nil
 }
 
@@ -130,26 +136,18 @@ func (m *meter) close() {
 	m.record(grown, locality)
 }
 
-// recordGauges records what a ledger's snapshot shows.
-func recordGauges(to stats.AsyncMetricsRecorder, s state.Snapshot, target, locality string) {
-	byState := map[state.EndpointState]int64{}
-	byAddress := map[string]int64{}
-	oldest := 0.0
-	for _, n := range s.Endpoints {
-		byState[n.State]++
-		byAddress[n.Address()] += n.InFlight
-		oldest = max(oldest, n.OldestSeconds)
-	}
-	for address, n := range byAddress {
-		inFlightGauge.Record(to, n, target, locality, address)
+// recordGauges records what a ledger has in all.
+func recordGauges(to stats.AsyncMetricsRecorder, t *state.Totals, target, locality string) {
+	for _, n := range t.ByAddress {
+		inFlightGauge.Record(to, n.InFlight, target, locality, n.Address)
 	}
 	// Last: where the endpoint label is off, all of these are one series, and the
 	// last one is its value.
-	inFlightGauge.Record(to, s.InFlight, target, locality, "")
+	inFlightGauge.Record(to, t.InFlight, target, locality, "")
 	for _, is := range state.EndpointStates {
-		endpointsGauge.Record(to, byState[is], target, string(is), locality)
+		endpointsGauge.Record(to, t.Endpoints[is], target, string(is), locality)
 	}
-	queueLengthGauge.Record(to, s.Waiting, target, locality)
-	imbalanceGauge.Record(to, int64(math.Round(s.Imbalance)), target, locality)
-	oldestGauge.Record(to, int64(oldest), target, locality)
+	queueLengthGauge.Record(to, t.Waiting, target, locality)
+	imbalanceGauge.Record(to, int64(math.Round(t.Imbalance)), target, locality)
+	oldestGauge.Record(to, int64(t.OldestSeconds), target, locality)
 }

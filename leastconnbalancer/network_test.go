@@ -1,6 +1,7 @@
 package leastconnbalancer_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -101,13 +102,20 @@ func TestSilentConnectionIsGivenUp(t *testing.T) {
 	client := quickly()
 	client.DialOptions = append(client.DialOptions, grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}))
 	server := grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Second, Timeout: 5 * time.Second})
-	var silent []*proxiedRPC
+	type silentRPC struct {
+		*proxiedRPC
+		talk *workers // streams at b and c, which a client that hears of them does not doubt
+	}
+	var silent []silentRPC
 	silence := func(p phase, k leastconntest.Kind, cfg leastconntest.ChannelConfig, strike func(*leastconntest.Proxy), opts ...grpc.ServerOption) {
 		x := newProxiedRPC(newEnv(t), k, cfg, opts...)
 		p.reach(x)
 		x.counts(1, 1, 1)
 		strike(x.proxy)
-		silent = append(silent, x)
+		silent = append(silent, silentRPC{x, x.workers(1, func(context.Context, int) error {
+			time.Sleep(time.Second)
+			return leastconntest.PingAll(x.held)
+		})})
 	}
 	for _, p := range phases {
 		for _, k := range p.kindsOf() {
@@ -122,6 +130,7 @@ func TestSilentConnectionIsGivenUp(t *testing.T) {
 	}
 	for _, x := range silent {
 		x.ends(codes.Unavailable)
+		x.talk.stop()
 		x.othersTakeTheLoad()
 		x.recovers()
 	}

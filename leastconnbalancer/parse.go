@@ -34,7 +34,11 @@ func parseConfig(js json.RawMessage) (*Config, error) {
 	if err := f.readCaps(c); err != nil {
 		return nil, err
 	}
-	return c, f.readSlowStart(c)
+	if err := f.readSlowStart(c); err != nil {
+		return nil, err
+	}
+	f.readIgnored(c)
+	return c, nil
 }
 
 func (f fields) readCaps(c *Config) error {

@@ -68,7 +68,11 @@ func spoil(p *leastconntest.Proxy) {
 // atRandom makes an RPC of the kind, which its deadline or the caller may end
 // early.
 func (c *channel) atRandom(ctx context.Context, k leastconntest.Kind) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(1+rand.IntN(100))*time.Millisecond)
+	deadline := time.Duration(1+rand.IntN(100)) * time.Millisecond
+	if rand.IntN(4) == 0 {
+		deadline = 2 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	body := &grpc_testing.Payload{Body: make([]byte, rand.IntN(2*window))}
 	wait := grpc.WaitForReady(rand.IntN(2) == 0)

@@ -87,6 +87,7 @@ type script struct {
 type player struct {
 	*channel
 	script  *script
+	dialer  *dialer
 	config  string
 	eps     []resolver.Endpoint
 	listed  []string // nodes
@@ -139,7 +140,7 @@ func (s *script) anyWaits() bool {
 
 func (s *script) player(name string) *player {
 	if s.players[name] == nil {
-		s.players[name] = &player{script: s, config: strings.ReplaceAll(s.config, "KEY", s.Name())}
+		s.players[name] = &player{script: s, dialer: newDialer(), config: strings.ReplaceAll(s.config, "KEY", s.Name())}
 	}
 	return s.players[name]
 }

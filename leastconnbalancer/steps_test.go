@@ -98,8 +98,7 @@ func (p *player) list(args string) {
 
 func (p *player) dial() {
 	s := p.script
-	cfg := quickly()
-	cfg.ServiceConfig, cfg.Endpoints = p.serviceConfig(), p.eps
+	cfg := leastconntest.ChannelConfig{ServiceConfig: p.serviceConfig(), Endpoints: p.eps, DialOptions: p.dialer.options(retryAtOnce)}
 	cfg.Target = strings.ReplaceAll(s.Name(), "#", "")
 	p.channel = s.env.unused(cfg)
 	p.useKey()
@@ -195,9 +194,19 @@ func (p *player) goAway(name string) {
 }
 
 func (p *player) stopNode(name string) {
-	p.script.down[name] = true
-	p.stop(p.script.nodes[name])
-	p.script.lose(name)
+	s, n := p.script, p.script.nodes[name]
+	s.down[name] = true
+	tried := map[*player]int{}
+	for _, p := range s.players {
+		if slices.Contains(p.listed, name) {
+			tried[p] = p.dialer.attempts(n)
+		}
+	}
+	p.stop(n)
+	s.lose(name)
+	for p, before := range tried {
+		s.wait("an attempt to connect has failed", func() bool { return p.dialer.attempts(n) >= before+2 })
+	}
 }
 
 func (p *player) startNode(name string) {

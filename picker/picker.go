@@ -45,32 +45,51 @@ func (p *Picker) Close() { p.readySets.Store(nil) }
 // set, or while all endpoints are at their caps, the RPC waits for the next
 // picker; when it may not wait for room, it fails with RESOURCE_EXHAUSTED.
 func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
-	lease, child, err := p.acquire(info.Ctx)
-	if err != nil {
-		endAttempt(info.Ctx, err)
-		return balancer.PickResult{}, err
-	}
-	res, err := child.Pick(info)
-	if err != nil {
-		forgetUnused(info.Ctx, lease)
-		lease.Release()
-		endAttempt(info.Ctx, err)
-		return balancer.PickResult{}, err
-	}
-	ctx := info.Ctx
-	if res.Done == nil {
-		res.Done = func(info balancer.DoneInfo) {
-			if info.Err == nil && info.BytesReceived {
-				lease.Release()
-				return
-			}
-			noteUnsuccessful(ctx, lease, info)
-			release(lease, info)
+	for {
+		lease, child, err := p.acquire(info.Ctx)
+		if err != nil {
+			endAttempt(info.Ctx, err)
+			return balancer.PickResult{}, err
 		}
-	} else {
-		res.Done = releaseThen(ctx, lease, res.Done)
+		res, err := child.Pick(info)
+		conn, counted := res.SubConn.(*Connection)
+		switch {
+		case err != nil:
+			forgetUnused(info.Ctx, lease)
+			lease.Release()
+			endAttempt(info.Ctx, err)
+			return balancer.PickResult{}, err
+		case !counted:
+		case !conn.begin(): // it was closed meanwhile, and its endpoint is ready no more
+			forgetUnused(info.Ctx, lease)
+			lease.Release()
+			continue
+		default:
+			res.SubConn = conn.grpc
+		}
+		if res.Done == nil {
+			res.Done = releaseWhenDone(info.Ctx, lease, conn)
+		} else {
+			res.Done = releaseThen(info.Ctx, lease, conn, res.Done)
+		}
+		return res, nil
 	}
-	return res, nil
+}
+
+// releaseWhenDone returns a Done that gives the lease back.
+func releaseWhenDone(ctx context.Context, lease state.Lease, conn *Connection) func(balancer.DoneInfo) {
+	return func(info balancer.DoneInfo) {
+		if info.Err == nil && info.BytesReceived {
+			if lease.Release() {
+				conn.finish(info)
+			}
+			return
+		}
+		noteUnsuccessful(ctx, lease, info)
+		if release(lease, info) {
+			conn.finish(info)
+		}
+	}
 }
 
 // acquire chooses an endpoint's child picker with a lease on the endpoint.
@@ -120,7 +139,7 @@ func release(lease state.Lease, info balancer.DoneInfo) bool {
 
 // releaseThen returns a Done that gives the lease back and passes the first call on to
 // the child's. A finished RPC may be kept for long; so the child's is dropped.
-func releaseThen(ctx context.Context, lease state.Lease, done func(balancer.DoneInfo)) func(balancer.DoneInfo) {
+func releaseThen(ctx context.Context, lease state.Lease, conn *Connection, done func(balancer.DoneInfo)) func(balancer.DoneInfo) {
 	var child atomic.Pointer[func(balancer.DoneInfo)]
 	child.Store(&done)
 	return func(info balancer.DoneInfo) {
@@ -128,6 +147,7 @@ func releaseThen(ctx context.Context, lease state.Lease, done func(balancer.Done
 			noteUnsuccessful(ctx, lease, info)
 		}
 		if release(lease, info) {
+			conn.finish(info)
 			(*child.Swap(nil))(info)
 		}
 	}

@@ -76,7 +76,7 @@ func TestEndpointAttributes(t *testing.T) {
 		"ours, then grpc's":        {grpcs(resolver.SetWeight(endpoint(), 7), 9), facts{weight: 7}},
 		"those of an address only": {grpcresolver.Endpoint{Addresses: []grpcresolver.Address{{Addr: "10.0.0.1:443", Attributes: theirs}}}, none},
 		"the balancer's of an address only": {
-			//lint:ignore SA1019 inside an endpoint it must not be read
+			// Inside an endpoint it must not be read.
 			grpcresolver.Endpoint{Addresses: []grpcresolver.Address{{Addr: "10.0.0.1:443", BalancerAttributes: theirs}}}, none,
 		},
 	} {

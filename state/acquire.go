@@ -80,6 +80,9 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
+	if r.closed {
+		return Empty, nil
+	}
 	if w := r.queue.waiters[a.rpc]; w != nil {
 		return a.waitOn(w)
 	}
@@ -166,9 +169,9 @@ func (a *acquisition) serving() []*ReadySet {
 
 // chooseIn chooses in ready sets, or in those of now: an old picker has others.
 func (a *acquisition) chooseIn(sets, now []*ReadySet) (chosen, full bool) {
-	lease, m, full := chooseIn(sets, a.tried)
+	lease, m, full := chooseIn(sets, a.tried, false)
 	if m == nil && (full || len(a.tried) > 0) {
-		lease, m, _ = chooseIn(now, a.tried)
+		lease, m, _ = chooseIn(now, a.tried, false)
 	}
 	if m != nil {
 		a.lease, a.value = lease, m.value

@@ -33,9 +33,9 @@ func (l *Ledger) Check() error {
 		}
 	}
 	for r := range l.sets {
-		errs = append(errs, r.check(), r.checkQueue())
+		errs = append(errs, r.check(), r.checkQueue(), r.checkFree())
 	}
-	return errors.Join(append(errs, l.checkFree(), l.checkClock())...)
+	return errors.Join(append(errs, l.checkClock())...)
 }
 
 // check asserts that n is needed, found and told as its members list it.
@@ -50,21 +50,43 @@ func (n *endpoint) check() error {
 	if n.id != "" && n.ledger.byID[n.id] != n {
 		fail("it is not found by its id %q", n.id)
 	}
-	for _, a := range n.addrs {
+	for i, a := range n.addrs {
 		if !slices.Contains(n.ledger.byAddr[a], n) {
 			fail("it is not found by %q", a)
 		}
-		listed := slices.ContainsFunc(n.members, func(m *Member) bool { return slices.Contains(m.addrs, a) })
-		if !listed && len(n.members) > 0 {
+		listed := 0
+		for _, m := range n.members {
+			if slices.Contains(m.addrs, a) {
+				listed++
+			}
+		}
+		switch {
+		case listed == 0 && len(n.members) > 0:
 			fail("it keeps %q, which no member lists", a)
+		case len(n.listed) != len(n.addrs) || listed != n.listed[i]:
+			fail("%d members list %q, its counts are %v", listed, a, n.listed)
 		}
 	}
-	placed := 0
+	if !slices.IsSorted(n.addrs) {
+		fail("its addresses are out of order")
+	}
+	if n.summary.known && n.summary != n.newSummary() {
+		fail("it stands as %+v, not as %+v", n.newSummary(), n.summary)
+	}
+	placed, granted := 0, int64(0)
 	for i, m := range n.members {
-		if m.endpoint != n {
-			fail("it has a member of another endpoint")
+		for w := range m.set.queue.granted {
+			if w.member == m {
+				granted++
+			}
 		}
-		if m.order != nil {
+		if m.endpoint != n || len(n.sets) != len(n.members) || n.sets[i] != m.set {
+			fail("it has a member of another endpoint or endpoint set")
+		}
+		if slices.ContainsFunc(m.addrs, func(a string) bool { return !slices.Contains(n.addrs, a) }) {
+			fail("it lacks some of %q, which a member lists", m.addrs)
+		}
+		if o, _ := m.place(); o != nil {
 			placed++
 		}
 		if _, ok := m.set.members[m]; !ok {
@@ -73,6 +95,9 @@ func (n *endpoint) check() error {
 		if slices.ContainsFunc(n.members[:i], func(o *Member) bool { return o.set == m.set }) {
 			fail("it has two members of endpoint set %q", m.set.name)
 		}
+	}
+	if granted != n.granted {
+		fail("%d of its leases are granted, %d are counted", granted, n.granted)
 	}
 	if placed != len(n.places) {
 		fail("%d places for %d members in orders", len(n.places), placed)
@@ -116,30 +141,25 @@ func (n *endpoint) checkLeases() error {
 	return nil
 }
 
-// checkFree asserts that free lease entries reach nothing.
-func (l *Ledger) checkFree() error {
-	for i, s := range l.free {
-		if s.endpoint != nil || s.prev != nil || s.next != nil {
-			return fmt.Errorf("free lease entry %d holds an endpoint or a lease", i)
+// checkFree asserts that free lease entries reach nothing but what is the endpoint
+// set's.
+func (r *EndpointSet) checkFree() error {
+	for i, s := range r.counters.free {
+		if s.endpoint != nil || s.prev != nil || s.next != nil || s.counters != r.counters {
+			return fmt.Errorf("endpoint set %q: free lease entry %d holds an endpoint or a lease, or is another's", r.name, i)
 		}
 	}
-	if len(l.free) > maxFree {
-		return fmt.Errorf("%d free lease entries", len(l.free))
+	if n := len(r.counters.free); n > maxFree {
+		return fmt.Errorf("endpoint set %q: %d free lease entries", r.name, n)
 	}
 	return nil
 }
 
 // checkClock asserts that the ledger knows what its clock has to do.
 func (l *Ledger) checkClock() error {
-	ramping := 0
 	for n := range l.endpoints {
 		if _, ok := l.penalized[n]; ok != (n.load.penalty > 0) {
 			return fmt.Errorf("endpoint %q with penalty %d is penalized: %t", n.addrs, n.load.penalty, ok)
-		}
-		for _, m := range n.members {
-			if m.ramping() {
-				ramping++
-			}
 		}
 	}
 	for n := range l.penalized {
@@ -147,10 +167,25 @@ func (l *Ledger) checkClock() error {
 			return fmt.Errorf("endpoint %q is gone and penalized", n.addrs)
 		}
 	}
+	ramps := 0
+	for r := range l.sets {
+		if err := r.checkRamps(); err != nil {
+			return err
+		}
+		if _, ok := l.ramping[r]; ok != (len(r.ramps) > 0) {
+			return fmt.Errorf("endpoint set %q with %d ramps is known to have some: %t", r.name, len(r.ramps), ok)
+		}
+		ramps += len(r.ramps)
+	}
+	for r := range l.ramping {
+		if _, ok := l.sets[r]; !ok {
+			return fmt.Errorf("endpoint set %q is gone and ramps", r.name)
+		}
+	}
 	switch {
-	case ramping != len(l.ramping):
-		return fmt.Errorf("%d members ramp, %d are known to", ramping, len(l.ramping))
-	case !l.clock.ticking && len(l.penalized)+len(l.ramping)+l.timeouts.Len() > 0:
+	case ramps != l.ramps:
+		return fmt.Errorf("%d members ramp, %d are known to", ramps, l.ramps)
+	case !l.clock.ticking && len(l.penalized)+l.ramps+l.timeouts.Len() > 0:
 		return errors.New("the clock rests with penalties, ramps or timeouts")
 	}
 	for i, w := range l.timeouts.waiters {

@@ -77,7 +77,11 @@ func newSpecimen(t *testing.T) *specimen {
 	g.granted, g.queued = g.queued[0], g.queued[1:]
 	g.atCap = g.granted.member
 	acquire(t, g.slow).Release() // which leaves a free lease entry
-	g.due = g.slow.minShare.members[0]
+	for m := range g.slow.set.members {
+		if m.ramping() && m.endpoint.load.sum() == 0 && (g.due == nil || m.endpoint.number < g.due.endpoint.number) {
+			g.due = m
+		}
+	}
 	return g
 }
 
@@ -115,10 +119,10 @@ var corruptions = map[string]struct {
 	"order of leases":       {func(g *specimen) { g.leasesOfBusy().oldest.start++ }, "lease 2 of 2 is out of order"},
 	"lease's neighbour":     {func(g *specimen) { g.leasesOfBusy().newest.prev = nil }, "lease 2 of 2 is out of order"},
 	"leases in a circle":    {func(g *specimen) { g.leasesOfBusy().newest.next = g.leasesOfBusy().oldest }, "lease 3 of 2 is out of order"},
-	"free entry in use":     {func(g *specimen) { g.free[0].endpoint = g.penalized }, "free lease entry 0 holds"},
-	"free entry's next":     {func(g *specimen) { g.free[0].next = g.leasesOfBusy().oldest }, "free lease entry 0 holds"},
-	"free entry's previous": {func(g *specimen) { g.free[0].prev = g.leasesOfBusy().oldest }, "free lease entry 0 holds"},
-	"free entries":          {func(g *specimen) { g.free = slices.Repeat(g.free[:1], maxFree+1) }, "1025 free lease entries"},
+	"free entry in use":     {func(g *specimen) { g.slow.set.counters.free[0].endpoint = g.penalized }, "free lease entry 0 holds"},
+	"free entry's next":     {func(g *specimen) { g.slow.set.counters.free[0].next = g.leasesOfBusy().oldest }, "free lease entry 0 holds"},
+	"free entry's previous": {func(g *specimen) { g.slow.set.counters.free[0].prev = g.leasesOfBusy().oldest }, "free lease entry 0 holds"},
+	"free entries":          {func(g *specimen) { g.slow.set.counters.free = slices.Repeat(g.slow.set.counters.free[:1], maxFree+1) }, "1025 free lease entries"},
 
 	"id of another":          {func(g *specimen) { g.byID["u"] = g.gone }, `id "u" leads to`},
 	"id of no endpoint":      {func(g *specimen) { g.byID["v"] = &endpoint{id: "v"} }, `id "v" leads to`},
@@ -131,6 +135,14 @@ var corruptions = map[string]struct {
 		g.byAddr["z"] = []*endpoint{g.named}
 	}, "no member lists"},
 
+	"count of an address": {func(g *specimen) { g.named.listed[1]++ }, `1 members list "y"`},
+	"order of addresses":  {func(g *specimen) { slices.Reverse(g.named.addrs) }, "its addresses are out of order"},
+	"address that is missing": {func(g *specimen) {
+		g.named.addrs, g.named.listed = g.named.addrs[:1], g.named.listed[:1]
+		delete(g.byAddr, "y")
+	}, "it lacks some of"},
+
+	"set of a member":         {func(g *specimen) { g.named.sets[0] = g.full.set }, "another endpoint or endpoint set"},
 	"member's endpoint":       {func(g *specimen) { g.due.endpoint = g.named }, "member of another endpoint"},
 	"member without endpoint": {func(g *specimen) { g.due.endpoint = nil }, "is not its endpoint's"},
 	"member twice":            {func(g *specimen) { n := g.due.endpoint; n.members = append(n.members, g.due) }, "two members of endpoint set"},
@@ -138,7 +150,7 @@ var corruptions = map[string]struct {
 	"member that is new":      {func(g *specimen) { g.due.newcomer = true }, "still leaving or new"},
 	"lost member":             {func(g *specimen) { delete(g.slow.set.members, g.due) }, `endpoint set "slow" does not have`},
 	"lost place":              {func(g *specimen) { g.due.endpoint.places = nil }, "0 places for 1 members"},
-	"place of another":        {func(g *specimen) { g.due.endpoint.places[0].handle++ }, "is not at handle"},
+	"place of another":        {func(g *specimen) { g.due.endpoint.places[0].handle++ }, "has no place at handle"},
 	"handle":                  {func(g *specimen) { g.due.handle, g.busy.handle = g.busy.handle, g.due.handle }, "is not at handle"},
 	"ready set of no one":     {func(g *specimen) { g.slow.set.readySets = nil }, "is in the order of no ready set"},
 	"another member's handle": {func(g *specimen) { g.due.readySet.order.SetValue(g.due.handle, g.busy.choice()) }, "is not at handle"},
@@ -149,28 +161,25 @@ var corruptions = map[string]struct {
 		g.granted.member.endpoint.load.penalty = 2
 	}, "stands at"},
 
-	"no handle":             {func(g *specimen) { g.due.handle = order.None }, "eligible: true, full: false, busy: false, at -1"},
-	"draining":              {func(g *specimen) { g.due.weight = 0 }, "eligible: false"},
-	"not ready":             {func(g *specimen) { g.due.readySet = nil }, "eligible: false"},
-	"another weight":        {func(g *specimen) { g.due.weight = 7 }, "stands in class"},
-	"full for nothing":      {func(g *specimen) { g.due.full = true }, "full: true"},
-	"not full":              {func(g *specimen) { g.atCap.full = false }, "eligible: true, full: false, busy: true"},
-	"not busy":              {func(g *specimen) { g.atCap.busy = false }, "eligible: true, full: true, busy: false"},
-	"limit":                 {func(g *specimen) { g.atCap.limit = 2 }, "1 of 2 in flight and a penalty of 0: eligible: true, full: true"},
-	"limit below":           {func(g *specimen) { g.busy.limit = 1 }, "2 of 1 in flight and a penalty of 0: eligible: true, full: false"},
-	"not in the heap":       {func(g *specimen) { g.due.minShare.index = none }, "at -1 in the heap"},
-	"in the heap when busy": {func(g *specimen) { g.busy.minShare.index = 0 }, "at 0 in the heap"},
-	"again when full":       {func(g *specimen) { g.atCap.endpoint.again.sum.below = 0 }, "again at"},
-	"again when busy":       {func(g *specimen) { g.atCap.endpoint.again.inFlight.below = 0 }, "again at"},
-	"again at the limit":    {func(g *specimen) { g.busy.limit, g.busy.endpoint.again.sum.from = 5, 9 }, "again at {sum:{from:9"},
-	"again when not empty":  {func(g *specimen) { g.due.endpoint.again.inFlight.from = 2 }, "inFlight:{from:2 below:0}"},
-	"again when empty":      {func(g *specimen) { g.busy.endpoint.again.inFlight.below = 0 }, "below:0}}"},
-	"eligible ones":         {func(g *specimen) { g.slow.eligible++ }, "ready set with 7 eligible, 0 full and 0 busy has 6, 0 and 0"},
-	"full ones":             {func(g *specimen) { g.full.full-- }, "ready set with 6 eligible, 5 full and 6 busy has 6, 6 and 6"},
-	"busy ones":             {func(g *specimen) { g.full.busy-- }, "ready set with 6 eligible, 6 full and 5 busy has 6, 6 and 6"},
-	"order of dues":         {func(g *specimen) { g.due.minShare.due = 1 << 40 }, "wrong index 1 of the heap"},
-	"numbers of dues":       {func(g *specimen) { g.slow.minShare.members[2].minShare.index = 1 }, "wrong index 2 of the heap"},
-	"due elsewhere":         {func(g *specimen) { g.slow.minShare.members[0] = g.atCap }, "wrong index 0 of the heap"},
+	"no handle":           {func(g *specimen) { g.due.handle = order.None }, "eligible: true, full: false, busy: false, at -1"},
+	"draining":            {func(g *specimen) { g.due.weight = 0 }, "eligible: false"},
+	"not ready":           {func(g *specimen) { g.due.readySet = nil }, "eligible: false"},
+	"another weight":      {func(g *specimen) { g.due.weight = 7 }, "stands in class"},
+	"full for nothing":    {func(g *specimen) { g.due.full = true }, "full: true"},
+	"not full":            {func(g *specimen) { g.atCap.full = false }, "eligible: true, full: false, busy: true"},
+	"not busy":            {func(g *specimen) { g.atCap.busy = false }, "eligible: true, full: true, busy: false"},
+	"full, not suspended": {func(g *specimen) { g.atCap.suspended = order.None }, "suspended at -1"},
+	"suspended, not full": {func(g *specimen) { g.due.suspended = g.due.handle }, "suspended at"},
+	"overfull, but busy":  {func(g *specimen) { g.atCap.enterOverfull(false) }, "busy: true, at -1, suspended at"},
+	"limit":               {func(g *specimen) { g.atCap.limit = 2 }, "1 of 2 in flight and a penalty of 0: eligible: true, full: true"},
+	"limit below":         {func(g *specimen) { g.busy.limit = 1 }, "2 of 1 in flight and a penalty of 0: eligible: true, full: false"},
+	"again when full":     {func(g *specimen) { g.atCap.endpoint.again.sum.below = 0 }, "again at"},
+	"again when busy":     {func(g *specimen) { g.atCap.endpoint.again.inFlight.below = 0 }, "again at"},
+	"again at the limit":  {func(g *specimen) { g.busy.limit, g.busy.endpoint.again.sum.from = 5, 9 }, "again at {sum:{from:9"},
+	"eligible ones":       {func(g *specimen) { g.slow.eligible++ }, "ready set with 7 eligible, 0 full and 0 busy has 6, 0 and 0"},
+	"full ones":           {func(g *specimen) { g.full.full-- }, "ready set with 6 eligible, 5 full and 6 busy has 6, 6 and 6"},
+	"busy ones":           {func(g *specimen) { g.full.busy-- }, "ready set with 6 eligible, 6 full and 5 busy has 6, 6 and 6"},
+	"granted ones":        {func(g *specimen) { g.granted.member.endpoint.granted++ }, "1 of its leases are granted, 2 are counted"},
 
 	"penalized unknown":     {func(g *specimen) { delete(g.Ledger.penalized, g.penalized) }, "with penalty 2 is penalized: false"},
 	"penalized for nothing": {func(g *specimen) { g.Ledger.penalized[g.gone] = struct{}{} }, "with penalty 0 is penalized: true"},
@@ -180,8 +189,15 @@ var corruptions = map[string]struct {
 	"penalty of nothing":    {func(g *specimen) { g.penalized.penalties[0].units = 0 }, "penalty 0 of 0 units"},
 	"units of penalty":      {func(g *specimen) { g.penalized.penalties[0].units++ }, "with 3 units of penalty"},
 	"penalty term":          {func(g *specimen) { g.penalized.load.penalty++ }, "with 2 units of penalty"},
-	"ramp unknown":          {func(g *specimen) { delete(g.ramping, g.due) }, "6 members ramp, 5 are known to"},
-	"ramp for nothing":      {func(g *specimen) { g.ramping[g.atCap] = struct{}{} }, "6 members ramp, 7 are known to"},
+	"ramp unknown":          {func(g *specimen) { g.due.removeRamp() }, "ramps: true, at -1"},
+	"ramp for nothing":      {func(g *specimen) { g.atCap.addRamp() }, "ramps: false, at 0"},
+	"ramp of another":       {func(g *specimen) { g.slow.set.ramps[0] = g.slow.set.ramps[1] }, "its ramp 0 at"},
+	"ramp too late":         {func(g *specimen) { g.slow.set.ramps[1].nextStep++ }, "its ramp 1 at"},
+	"ramps too many":        {func(g *specimen) { g.slow.set.ramps = append(g.slow.set.ramps, g.slow.set.ramps[5]) }, "its ramp 6 at"},
+	"ramps unknown":         {func(g *specimen) { delete(g.ramping, g.slow.set) }, "with 6 ramps is known to have some: false"},
+	"ramps of no one":       {func(g *specimen) { g.ramping[&EndpointSet{}] = struct{}{} }, "is gone and ramps"},
+	"ramps":                 {func(g *specimen) { g.ramps++ }, "6 members ramp, 7 are known to"},
+	"closed with waiters":   {func(g *specimen) { g.full.set.closed = true }, "is closed, and 4 RPCs wait"},
 	"clock with ramps":      {func(g *specimen) { g.clock.ticking = false }, "the clock rests"},
 	"clock with penalties":  {func(g *specimen) { g.slow.set.SetGuards(Guards{}); g.clock.ticking = false }, "the clock rests"},
 

@@ -24,22 +24,33 @@ func (r *EndpointSet) check() error {
 			fail("member %q is still leaving or new", m.addrs)
 		}
 		errs = append(errs, m.check())
-		if m.order == nil || m.handle == order.None {
+		h := m.anyHandle()
+		if h == order.None {
 			continue
 		}
-		placed++
 		if m.readySet == nil || !slices.Contains(r.readySets, m.readySet) {
 			fail("member %q is in the order of no ready set", m.addrs)
 			continue
 		}
-		p := place{m.order, m.handle}
-		if c := p.order.Value(m.handle); c.member != m || c.endpoint != m.endpoint || !slices.Contains(m.endpoint.places, p) {
-			fail("member %q is not at handle %d", m.addrs, m.handle)
+		o, at := m.place()
+		if c := m.readySet.order.Value(h); c.member != m || c.endpoint != m.endpoint {
+			fail("member %q is not at handle %d", m.addrs, h)
+			continue
+		}
+		if o == nil {
+			continue
+		}
+		placed++
+		if c := o.Value(at); c.member != m || c.endpoint != m.endpoint {
+			fail("member %q is not at handle %d", m.addrs, at)
+		}
+		if !slices.Contains(m.endpoint.places, place{o, at}) {
+			fail("member %q has no place at handle %d", m.addrs, at)
 		}
 	}
 	for _, v := range r.readySets {
 		placed -= v.order.Len() + v.overfull.Len()
-		errs = append(errs, v.order.Check(choice.standing), v.overfull.Check(choice.standing), v.check())
+		errs = append(errs, v.order.Check(choice.standing), v.overfull.Check(choice.overfullStanding), v.check())
 	}
 	if placed != 0 {
 		fail("%d members more than the orders have", placed)
@@ -54,41 +65,41 @@ func (r *EndpointSet) check() error {
 }
 
 // standing returns by what c is to stand in its order.
-func (c choice) standing() (weight float64, load int64) {
-	return c.member.effectiveWeight(), c.endpoint.load.sum()
+func (c choice) standing() order.Standing {
+	return order.Standing{Weight: c.member.effectiveWeight(), Load: c.endpoint.load.sum(), Suspended: c.member.full}
 }
 
-// check asserts that m is in the order that it belongs in, has a minimal share exactly
-// while it is empty, has room and ramps, and is looked at again in time.
+// overfullStanding is standing among those that penalties alone fill. The weight is that
+// of the class in the order, near the member's own.
+func (c choice) overfullStanding() order.Standing {
+	m := c.member
+	return order.Standing{Weight: m.readySet.order.ClassWeight(m.suspended), Load: c.endpoint.load.sum()}
+}
+
+// check asserts that m is in the order exactly while it is eligible, suspended there
+// exactly while it is full, in the other exactly while that is so because of penalties
+// alone, and is looked at again in time.
 func (m *Member) check() error {
 	n, v := m.endpoint, m.eligible()
 	full := v != nil && n.load.sum() >= m.limit
 	busy := v != nil && n.load.inFlight >= m.limit
-	minShare := v != nil && !full && m.ramping() && n.load.inFlight == 0
-	if m.eligibleIn != v || m.full != full || m.busy != busy || m.order != m.belongsIn() || (m.order == nil) != (m.handle == order.None) ||
-		(m.minShare.index != none) != minShare || !m.again() || v == nil && m.ramping() {
-		return fmt.Errorf("member %q with weight %d, ramping: %t, %d of %d in flight and a penalty of %d: eligible: %t, full: %t, busy: %t, at %d, at %d in the heap, again at %+v",
+	if m.eligibleIn != v || m.full != full || m.busy != busy || (m.handle != order.None) != (v != nil && !full) ||
+		(m.suspended != order.None) != full || (m.overfull != order.None) != (full && !busy) || !m.again() || v == nil && m.ramping() {
+		return fmt.Errorf("member %q with weight %d, ramping: %t, %d of %d in flight and a penalty of %d: eligible: %t, full: %t, busy: %t, at %d, suspended at %d, overfull at %d, again at %+v",
 			m.addrs, m.weight, m.ramping(), n.load.inFlight, m.limit, n.load.penalty,
-			m.eligibleIn == v, m.full, m.busy, m.handle, m.minShare.index, n.again)
+			m.eligibleIn == v, m.full, m.busy, m.handle, m.suspended, m.overfull, n.again)
 	}
 	return nil
 }
 
-// again reports whether m is looked at again before it is full, busy or empty, or is
-// not any more.
+// again reports whether m is looked at again before it is full or busy, or is not any
+// more.
 func (m *Member) again() bool {
-	if m.eligibleIn == nil {
-		return true
+	in := func(reached bool, t thresholds) bool {
+		return reached && t.below >= m.limit || !reached && t.from <= m.limit
 	}
-	t, a := m.endpoint.load, m.endpoint.again
-	in := func(is bool, limit int64, at struct{ from, below int64 }) bool {
-		if is {
-			return at.below >= limit
-		}
-		return at.from <= limit
-	}
-	return in(m.full, m.limit, a.sum) && in(m.busy, m.limit, a.inFlight) &&
-		(m.full || !m.ramping() || in(t.inFlight > 0, 1, a.inFlight))
+	a := &m.endpoint.again
+	return m.eligibleIn == nil || in(m.full, a.sum) && in(m.busy, a.inFlight)
 }
 
 func (v *ReadySet) check() error {
@@ -107,11 +118,28 @@ func (v *ReadySet) check() error {
 	if eligible != v.eligible || full != v.full || busy != v.busy {
 		return fmt.Errorf("ready set with %d eligible, %d full and %d busy has %d, %d and %d", v.eligible, v.full, v.busy, eligible, full, busy)
 	}
-	for i, m := range v.minShare.members {
-		s := m.minShare
-		if m.eligibleIn != v || s.index != int32(i) || i > 0 && v.minShare.members[(i-1)/2].minShare.due > s.due {
-			return fmt.Errorf("member %q is at the wrong index %d of the heap", m.addrs, i)
+	return nil
+}
+
+// checkRamps asserts that the endpoint set knows which of its members start slowly, and
+// when their factors are to rise.
+func (r *EndpointSet) checkRamps() error {
+	ramping := 0
+	for m := range r.members {
+		if m.ramping() {
+			ramping++
 		}
+		if m.ramping() != (m.slowStart.ramp != noRamp) {
+			return fmt.Errorf("member %q ramps: %t, at %d", m.addrs, m.ramping(), m.slowStart.ramp)
+		}
+	}
+	for i, p := range r.ramps {
+		if s := p.member.slowStart; s.ramp != i || s.nextStep != p.nextStep {
+			return fmt.Errorf("member %q has its next step at %v, its ramp %d at %v", p.member.addrs, s.nextStep, i, p.nextStep)
+		}
+	}
+	if ramping != len(r.ramps) {
+		return fmt.Errorf("endpoint set %q: %d members ramp, %d are known to", r.name, ramping, len(r.ramps))
 	}
 	return nil
 }
@@ -120,6 +148,9 @@ func (v *ReadySet) check() error {
 // lapsed, and that none is queued while there is room for it.
 func (r *EndpointSet) checkQueue() error {
 	q := &r.queue
+	if r.closed && len(q.waiters) > 0 {
+		return fmt.Errorf("endpoint set %q is closed, and %d RPCs wait", r.name, len(q.waiters))
+	}
 	for _, l := range []*waiterList{&q.queued, &q.retries} {
 		last := uint64(0)
 		for e := l.list.Front(); e != nil; e = e.Next() {

@@ -6,17 +6,17 @@ import (
 	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
-// Acquire chooses a member with the lowest (in_flight + penalty + 1) / weight
-// and counts one more RPC in flight on its endpoint, in one step. It returns the
+// Acquire chooses the member that is next and counts one more RPC in flight on its
+// endpoint, in one step. It returns the
 // member's value, and false when the ready set has no member to choose, or when RPCs
 // wait for room: then it is for [EndpointSet.AcquireOrQueue] to decide.
 func (v *ReadySet) Acquire() (Lease, any, bool) {
 	v.ledger.mu.Lock()
-	if q := &v.set.queue; q.waiting()+len(q.granted) > 0 {
+	if q := &v.set.queue; q.waiting()+len(q.granted) > 0 || v.set.closed {
 		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}
-	lease, c := v.choose(nil)
+	lease, c := v.choose(&v.order, false)
 	v.ledger.mu.Unlock()
 	return lease, c.value, c.member != nil
 }
@@ -33,47 +33,31 @@ type choiceOrder = order.Order[choice]
 
 func (m *Member) choice() choice { return choice{m.endpoint, m.value, m} }
 
-// choose chooses among the members whose places are not excluded. It returns no
-// member when there is none. Those that are excluded must be set aside.
-func (v *ReadySet) choose(excluded []order.Handle) (Lease, choice) {
-	first := v.order.First()
-	if first == order.None {
+// choose chooses among the members in an order of v. It returns no member when there is
+// none. forced says that the choice is not the ready set's own: others may be better
+// and are excluded, or it is for an RPC that had to wait for what became free.
+func (v *ReadySet) choose(o *choiceOrder, forced bool) (Lease, choice) {
+	next := o.Next(forced)
+	if next == order.None {
 		return Lease{}, choice{}
 	}
-	c := v.order.Value(first)
-	if len(v.minShare.members) > 0 {
-		if due := v.nextDue(); due != nil && !slices.Contains(excluded, due.handle) {
-			c = due.choice()
-		}
-	}
+	c := o.Value(next)
 	v.picks++
 	return v.ledger.newLease(c.endpoint, v.set), c
 }
 
-// chooseOverfull is choose among the members that penalties alone fill.
-func (v *ReadySet) chooseOverfull([]order.Handle) (Lease, choice) {
-	first := v.overfull.First()
-	if first == order.None {
-		return Lease{}, choice{}
-	}
-	c := v.overfull.Value(first)
-	v.picks++
-	return v.ledger.newLease(c.endpoint, v.set), c
-}
-
-// chooseExcluding has choose choose among the members of an order of v whose
-// endpoints were not tried.
-func (v *ReadySet) chooseExcluding(tried []*endpoint, o *choiceOrder, choose func([]order.Handle) (Lease, choice)) (lease Lease, c choice) {
+// chooseExcluding is choose among the members whose endpoints were not tried.
+func (v *ReadySet) chooseExcluding(tried []*endpoint, o *choiceOrder, forced bool) (lease Lease, c choice) {
 	if len(tried) == 0 {
-		return choose(nil)
+		return v.choose(o, forced)
 	}
 	var excluded []order.Handle
 	for _, m := range v.membersOf(tried) {
-		if m.order == o {
-			excluded = append(excluded, m.handle)
+		if in, h := m.place(); in == o {
+			excluded = append(excluded, h)
 		}
 	}
-	o.Excluding(excluded, func() { lease, c = choose(excluded) })
+	o.Excluding(excluded, func() { lease, c = v.choose(o, forced || len(excluded) > 0) })
 	return lease, c
 }
 
@@ -93,15 +77,16 @@ func (v *ReadySet) membersOf(endpoints []*endpoint) []*Member {
 
 // chooseIn chooses among the members whose endpoints were not tried, in the first
 // ready set that has one with room. Without tries, later ready sets are for the room
-// that the first one lacks: where it has nobody at a cap, it alone counts.
+// that the first one lacks: where it has nobody at a cap, it alone counts. For forced
+// see choose.
 //
 // When none has room and nobody is busy, penalties are all that is in the way, and
 // take no room: RPCs fail as fast as servers answer, instead of waiting for servers
 // that have nothing to do.
-func chooseIn(sets []*ReadySet, tried []*endpoint) (_ Lease, _ *Member, full bool) {
+func chooseIn(sets []*ReadySet, tried []*endpoint, forced bool) (_ Lease, _ *Member, full bool) {
 	busy := false
 	for _, v := range sets {
-		if lease, c := v.chooseExcluding(tried, &v.order, v.choose); c.member != nil {
+		if lease, c := v.chooseExcluding(tried, &v.order, forced); c.member != nil {
 			return lease, c.member, false
 		}
 		full, busy = full || v.full > 0, busy || v.busy > 0
@@ -113,7 +98,7 @@ func chooseIn(sets []*ReadySet, tried []*endpoint) (_ Lease, _ *Member, full boo
 		return Lease{}, nil, full
 	}
 	for _, v := range sets {
-		if lease, c := v.chooseExcluding(tried, &v.overfull, v.chooseOverfull); c.member != nil {
+		if lease, c := v.chooseExcluding(tried, &v.overfull, forced); c.member != nil {
 			return lease, c.member, false
 		}
 	}
@@ -127,7 +112,7 @@ func roomIn(sets []*ReadySet, tried []*endpoint) bool {
 	for _, v := range sets {
 		withRoom, withPenalties := v.order.Len(), v.overfull.Len()
 		for _, m := range v.membersOf(tried) {
-			switch m.order {
+			switch in, _ := m.place(); in {
 			case &v.order:
 				withRoom--
 			case &v.overfull:

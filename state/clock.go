@@ -47,7 +47,7 @@ func (l *Ledger) tick() {
 	l.expirePenalties()
 	l.expireWaits()
 	l.advanceSlowStarts()
-	if c.used || len(l.penalized) > 0 || len(l.ramping) > 0 || l.timeouts.Len() > 0 {
+	if c.used || len(l.penalized) > 0 || l.ramps > 0 || l.timeouts.Len() > 0 {
 		c.used = false
 		c.timer.Reset(Tick)
 		return

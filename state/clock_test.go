@@ -157,3 +157,32 @@ func TestPenaltiesAreByTick(t *testing.T) {
 		require.EqualValues(t, 3000, units)
 	})
 }
+
+// With very many members that start slowly, each factor lags by less than a twentieth
+// of the window, and a tick has a part of them to change only.
+func TestManySlowStartsLagLittle(t *testing.T) {
+	const channels, window = 400, 10 * time.Second
+	s := SlowStart{Window: window, MinWeightPercent: 1, Aggression: 1}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, channels, Guards{SlowStart: s})
+		c.stepSize, c.atPause = stepSize, nil
+		require.Equal(t, window/25, c.step(s), "a tick changes a fortieth of them")
+		begin := time.Now()
+		for age := time.Duration(0); age < window; age += window / 40 {
+			time.Sleep(begin.Add(age).Sub(time.Now()))
+			synctest.Wait()
+			for _, ms := range c.ms {
+				for _, m := range ms {
+					f := m.slowStart.factor
+					require.LessOrEqual(t, f, s.Factor(age))
+					require.GreaterOrEqual(t, f, s.Factor(age-window/20), age)
+				}
+			}
+		}
+		time.Sleep(begin.Add(window).Sub(time.Now()))
+		synctest.Wait()
+		require.Zero(t, c.ramps)
+		require.Equal(t, window/256, c.step(s))
+		c.done()
+	})
+}

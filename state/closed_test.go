@@ -58,16 +58,12 @@ func TestMemberThatHasLeft(t *testing.T) {
 	e.add("a", "b")
 	gone := e.members["a"]
 	e.remove("a")
-	require.False(t, gone.LeftBusy())
 	e.readySet.Set(gone, 1, "a")
 	e.readySet.Remove(gone)
 	gone.SetMaxInFlight(1)
 	e.endpointSet.Update([]*state.Member{gone}, nil)
 	require.NoError(t, e.ledger.Check())
 	require.Equal(t, map[string]int{"b": 3}, e.openMany(3))
-	busy := e.members["b"]
-	e.remove("b")
-	require.True(t, busy.LeftBusy())
 }
 
 // A member of another endpoint set is none of the ready set's.

@@ -43,6 +43,8 @@ func TestEverythingAtOnce(t *testing.T) {
 	for range 5 {
 		require.NoError(t, l.Check())
 		l.Snapshot()
+		l.SnapshotInSteps()
+		l.Totals(l.Totals(nil))
 	}
 	done.Wait()
 	require.NoError(t, l.Check())

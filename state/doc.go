@@ -31,18 +31,25 @@
 //     has not ended for each unit of penalty. No term is ever negative.
 //  2. The term in flight changes only where a lease begins or ends, the term penalty
 //     only where a lease fails or a unit ends.
-//  3. Acquire returns a member of its ready set whose score
-//     (load + 1) / (weight × slow-start factor) no eligible member of the ready set
-//     beats, under one lock with the count. Among equals the one that waits longest
-//     is chosen, so serial calls over idle equal endpoints visit each once per
-//     round. Where a newcomer stands among its equals is random, so that a fleet of
-//     clients does not move in step. A member that starts slowly and is empty is
-//     chosen, whatever its score, when n ÷ factor picks have gone by, rounded up,
-//     with n members.
+//  3. Acquire chooses and counts under one lock. Of members of one weight it chooses
+//     one with the least load, and of equals the one that waits longest, so serial
+//     calls over idle equal endpoints visit each once per round. Where a newcomer
+//     stands among its equals is random, so that a fleet of clients does not move in
+//     step. Among weights counts decide first: right after its choice a member is
+//     less than one above its weighted share of the ready set's load. What they leave
+//     undecided goes by turns in proportion to weight × slow-start factor. Where a
+//     weight's turn is at first is random. An empty member is chosen at least once in
+//     ⌈W ÷ (weight × factor)⌉ + k − 1 choices, with k weights whose sum over the
+//     members is W.
 //  4. An endpoint without members and leases is not in the ledger.
 //  5. Acquire, Release, Set and Remove cost O(log n) in the members of a ready set,
 //     times the ready sets that share the endpoint. With equal weights Acquire and
-//     Release cost O(1). (A table that grows is copied, as Go's maps are.)
+//     Release cost O(1). (A table that grows is copied, as Go's maps are.) A change of
+//     one member looks at no other, however many channels list the endpoint. Anything
+//     else is done in steps of about 50 µs, between which others have the mutex:
+//     closing, guards, the clock's work, totals and [Ledger.SnapshotInSteps]. Two are
+//     not: Update, since a list is matched at one moment, costs O(log n) for each
+//     endpoint that joins or leaves; [Ledger.Snapshot] is of one moment, too.
 //  6. No member is chosen at its cap, which bounds the term in flight. No RPC waits
 //     while there is room where its endpoint set is served. Room goes to those that
 //     wait for it in order of arrival, over all endpoint sets of a ledger.
@@ -56,5 +63,6 @@
 //
 // Exported functions and methods take the mutex that they need. Unexported ones run
 // with the ledger's mutex held, unless they say that they take it. Where both stand
-// side by side, the one that needs it held ends in Locked.
+// side by side, the one that needs it held ends in Locked. What works in steps lets go
+// of it between two of them, with all invariants in force.
 package state

@@ -9,19 +9,24 @@ import (
 // the endpoint or a lease of it is out.
 type endpoint struct {
 	// What a pick touches.
-	load   load
-	again  again     // the loads at which updateEligibility is due
-	leases leaseList // live ones
-	picks  uint64    // leases, ever
-	ledger *Ledger
-	places []place  // in the orders of the ready sets that may choose it
-	one    [1]place // room for the only one that most endpoints have
+	load    load
+	again   again     // the loads at which updateEligibility is due
+	leases  leaseList // live ones
+	picks   uint64    // leases, ever
+	granted int64     // of the live ones, those that RPCs have not taken up
+	ledger  *Ledger
+	places  []place  // in the orders of the ready sets that may choose it
+	one     [1]place // room for the only one that most endpoints have
 
-	members []*Member // at most one of each endpoint set
-	number  uint64    // rises with each endpoint of the ledger
-	id      string    // explicit identity, "" without one
-	addrs   []string  // sorted; what its members list, or what the last of them listed
+	members []*Member      // at most one of each endpoint set
+	sets    []*EndpointSet // of each member: to find one, no other needs to be read
+	number  uint64         // rises with each endpoint of the ledger
+	id      string         // explicit identity, "" without one
+	addrs   []string       // sorted; what its members list, or what the last of them listed. Replaced, never written to
+	listed  []int          // by how many members each of addrs is
 
+	summary   summary       // for totals
+	takenIn   uint64        // the last update that has matched it
 	penalties []penalty     // by when they end
 	rampStart time.Duration // of its last slow start
 }
@@ -39,7 +44,7 @@ func (l *Ledger) retire(n *endpoint) {
 	if len(n.members) > 0 || n.load.inFlight > 0 {
 		return
 	}
-	n.setAddrs(nil)
+	n.removeFromIndex(n.addrs)
 	delete(l.penalized, n)
 	if n.id != "" {
 		delete(l.byID, n.id)
@@ -47,61 +52,95 @@ func (l *Ledger) retire(n *endpoint) {
 	delete(l.endpoints, n)
 }
 
-// attach makes m a member of n, or takes up what m lists now.
-func (n *endpoint) attach(m *Member) {
-	if m.endpoint != n {
+// attach makes m the member of n that lists e, or takes up what m lists now.
+func (n *endpoint) attach(m *Member, e Identity) {
+	var was []string
+	if m.endpoint == n {
+		was = m.addrs
+	} else {
 		m.endpoint = n
-		n.members = append(n.members, m)
+		n.summary.known = false
+		n.members, n.sets = append(n.members, m), append(n.sets, m.set)
 	}
+	m.id, m.addrs = e.ID, e.Addrs
 	if m.id != "" && n.id == "" && n.ledger.byID[m.id] == nil {
 		n.id = m.id
 		n.ledger.byID[n.id] = n
 	}
-	n.updateAddrs()
+	n.relist(was, m.addrs)
 }
 
 // detach ends m's membership.
 func (n *endpoint) detach(m *Member) {
 	m.endpoint = nil
+	n.summary.known = false
 	i := slices.Index(n.members, m)
-	n.members = slices.Delete(n.members, i, i+1)
-	if len(n.members) > 0 {
-		n.updateAddrs()
-	}
+	n.members, n.sets = slices.Delete(n.members, i, i+1), slices.Delete(n.sets, i, i+1)
+	n.relist(m.addrs, nil)
 	n.ledger.retire(n)
 }
 
 // memberOf returns r's member on n, or nil.
 func (n *endpoint) memberOf(r *EndpointSet) *Member {
-	for _, m := range n.members {
-		if m.set == r {
-			return m
-		}
+	if i := slices.Index(n.sets, r); i >= 0 {
+		return n.members[i]
 	}
 	return nil
 }
 
-// updateAddrs makes the endpoint's addresses those that its members list.
-func (n *endpoint) updateAddrs() {
-	if len(n.members) == 1 {
-		n.setAddrs(n.members[0].addrs)
+// relist takes up what a member of n lists now, and no more what it listed. Nothing
+// but counts changes where other members list the same.
+func (n *endpoint) relist(was, now []string) {
+	if slices.Equal(was, now) {
 		return
 	}
-	var all []string
-	for _, m := range n.members {
-		all = append(all, m.addrs...)
+	var added []string
+	for _, a := range now {
+		if i, known := slices.BinarySearch(n.addrs, a); known {
+			n.listed[i]++
+		} else {
+			added = append(added, a)
+		}
 	}
-	slices.Sort(all)
-	n.setAddrs(slices.Compact(all))
+	for _, a := range was {
+		i, _ := slices.BinarySearch(n.addrs, a)
+		n.listed[i]--
+	}
+	if len(n.members) > 0 && (len(added) > 0 || slices.Contains(n.listed, 0)) {
+		n.setAddrs(added)
+	}
 }
 
-// setAddrs replaces the sorted addresses and keeps the ledger's index in step.
-func (n *endpoint) setAddrs(addrs []string) {
-	if slices.Equal(n.addrs, addrs) {
-		return
+// setAddrs drops the addresses that nobody lists and adds those that one member does.
+func (n *endpoint) setAddrs(added []string) {
+	var kept, dropped []string
+	for i, a := range n.addrs {
+		if n.listed[i] > 0 {
+			kept = append(kept, a)
+		} else {
+			dropped = append(dropped, a)
+		}
 	}
+	n.removeFromIndex(dropped)
+	for _, a := range added {
+		n.ledger.byAddr[a] = append(n.ledger.byAddr[a], n)
+	}
+	all := append(kept, added...)
+	slices.Sort(all)
+	listed := make([]int, len(all))
+	for i, a := range all {
+		listed[i] = 1
+		if k, known := slices.BinarySearch(n.addrs, a); known {
+			listed[i] = n.listed[k]
+		}
+	}
+	n.addrs, n.listed = all, listed
+}
+
+// removeFromIndex lets n not be found by addresses that it has had.
+func (n *endpoint) removeFromIndex(addrs []string) {
 	index := n.ledger.byAddr
-	for _, a := range n.addrs {
+	for _, a := range addrs {
 		rest := index[a]
 		i := slices.Index(rest, n)
 		if rest = slices.Delete(rest, i, i+1); len(rest) > 0 {
@@ -110,8 +149,4 @@ func (n *endpoint) setAddrs(addrs []string) {
 			delete(index, a)
 		}
 	}
-	for _, a := range addrs {
-		index[a] = append(index[a], n)
-	}
-	n.addrs = addrs
 }

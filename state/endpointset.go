@@ -1,17 +1,22 @@
 package state
 
+import "slices"
+
 // EndpointSet is one balancer's list of endpoints. It finds each one's entry in the
 // ledger, so that the load of an endpoint is known again wherever it is listed. It
 // must be closed.
 type EndpointSet struct {
 	ledger    *Ledger
 	name      string
-	members   map[*Member]struct{} // nil once it is closed
+	members   map[*Member]struct{} // nil once they have left
 	readySets []*ReadySet
 	listed    bool // it has had a list
 	guards    Guards
+	ramps     []ramp // of the members that start slowly
 	queue     queue
+	closed    bool // or about to be: nothing is chosen, nothing joins
 	counters  *counters
+	warnings  []string
 }
 
 // NewEndpointSet adds an endpoint set to the ledger. The name is shown in snapshots.
@@ -25,6 +30,15 @@ func (l *Ledger) NewEndpointSet(name string) *EndpointSet {
 
 // Ledger returns the ledger that the endpoint set is on.
 func (r *EndpointSet) Ledger() *Ledger { return r.ledger }
+
+// SetWarnings sets what snapshots show of the endpoint set: what of its configuration
+// has no effect.
+func (r *EndpointSet) SetWarnings(texts []string) {
+	texts = slices.Clone(texts)
+	r.ledger.mu.Lock()
+	defer r.ledger.mu.Unlock()
+	r.warnings = texts
+}
 
 // Update changes the list. leave are the members whose endpoints are not listed
 // any more, or not as they were; join are the endpoints that are new or changed.
@@ -42,23 +56,26 @@ func (r *EndpointSet) Ledger() *Ledger { return r.ledger }
 // An entry that has another explicit id is never taken. No two endpoints of an
 // endpoint set get the same entry. Counts never merge.
 func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
+	join, at := canonicalList(join)
+	joined := make([]*Member, len(join))
+	for i := range joined {
+		joined[i] = r.newMember() // which takes less time here than under the mutex
+	}
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
-	joined := make([]*Member, len(join))
-	if r.members == nil {
-		for i := range joined {
-			joined[i] = r.newMember() // gone already
-		}
-		return joined
+	if r.closed {
+		return joined // gone already
+	}
+	if len(r.members) == 0 {
+		r.members = make(map[*Member]struct{}, len(join))
 	}
 	for _, m := range leave {
 		m.leaving = m.endpoint != nil && m.set == r
 	}
-	join, at := canonicalList(join)
 	known := r.match(join)
 	for i, e := range join {
-		joined[at[i]] = r.join(known[i], e)
+		joined[at[i]] = r.join(known[i], e, joined[at[i]])
 	}
 	for _, m := range leave {
 		if m.leaving {
@@ -69,8 +86,9 @@ func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
 	return joined
 }
 
-// join gives the endpoint its member on n, or on a new entry when n is nil.
-func (r *EndpointSet) join(n *endpoint, e Identity) *Member {
+// join gives the endpoint its member on n, or on a new entry when n is nil. It is
+// fresh, if it has none.
+func (r *EndpointSet) join(n *endpoint, e Identity, fresh *Member) *Member {
 	var m *Member
 	known := n != nil
 	if known {
@@ -79,21 +97,20 @@ func (r *EndpointSet) join(n *endpoint, e Identity) *Member {
 		n = r.ledger.newEndpoint()
 	}
 	if m == nil {
-		m = r.newMember()
+		m = fresh
 		r.members[m] = struct{}{}
 		if r.listed {
 			m.slowStart.pending, m.slowStart.start = !known || n.slowStartPending(), n.rampStart
 		}
 	}
 	m.leaving = false
-	m.id, m.addrs = e.ID, e.Addrs
-	n.attach(m)
+	n.attach(m, e)
 	return m
 }
 
 // removeMember ends m's membership.
 func (r *EndpointSet) removeMember(m *Member) {
-	m.leaving, m.leftBusy = false, m.endpoint.load.inFlight > 0
+	m.leaving = false
 	if m.readySet != nil {
 		m.leaveReadySet()
 	}
@@ -103,6 +120,9 @@ func (r *EndpointSet) removeMember(m *Member) {
 
 // Close takes the endpoint set's members and ready sets away; live leases still land.
 // Closing twice changes nothing. A closed endpoint set stays empty.
+//
+// Picks of other endpoint sets need not wait for all of it: the members leave step by
+// step. Nothing is chosen through the endpoint set from the first step on.
 func (r *EndpointSet) Close() {
 	for _, stop := range r.closeAll() {
 		stop()
@@ -115,14 +135,21 @@ func (r *EndpointSet) closeAll() []func() bool {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
 	stops := r.cancelAll() // first: nothing is granted anew
+	steps := r.ledger.inSteps()
 	for m := range r.members {
 		r.removeMember(m)
+		steps.did(unitChange)
 	}
 	for _, v := range r.readySets {
 		r.counters.Picks += v.picks
 	}
 	r.members, r.readySets = nil, nil
+	r.counters.free, r.counters.closed = nil, true
 	delete(r.ledger.sets, r)
 	return stops
 }

@@ -21,17 +21,19 @@ type Guards struct {
 	Wake chan<- struct{}
 }
 
-// SetGuards sets the endpoint set's guards. Slow starts go on by the new ones.
+// SetGuards sets the endpoint set's guards. Slow starts go on by the new ones, step by
+// step.
 func (r *EndpointSet) SetGuards(g Guards) {
 	mu := r.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
 	r.guards, r.counters.penalty = g, g.FailurePenalty
-	now := r.ledger.clock.read()
+	steps := r.ledger.inSteps()
 	for m := range r.members {
 		if m.readySet != nil {
-			m.slowStart.nextStep = now
+			m.slowStart.nextStep = never
 			m.changed()
+			steps.did(unitChange)
 		}
 	}
 }
@@ -50,6 +52,8 @@ type Counters struct {
 type counters struct {
 	Counters               // the picks of ready sets that are open are their own
 	penalty  time.Duration // the guards' FailurePenalty
+	free     []*leaseEntry // of released leases, for the next ones
+	closed   bool          // there are none: nothing is kept
 }
 
 // Counters returns the endpoint set's counters. They are kept when it is closed.

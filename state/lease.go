@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxFree bounds the lease entries that a ledger keeps for reuse: enough for the
-// ebb and flow of a busy client, some 64 KB at most.
+// maxFree bounds the lease entries that an endpoint set keeps for reuse: enough for
+// the ebb and flow of a busy client, some 64 KB at most.
 const maxFree = 1024
 
 // Lease is one counted choice of an endpoint. It is a small value; its copies are
@@ -16,9 +16,10 @@ type Lease struct {
 	gen   uint64
 }
 
-// leaseEntry is where a ledger notes a live lease. Entries are used again: a lease
-// is live while its generation is the entry's. A free entry reaches no ledger, so a
-// released lease that is kept pins the entry and the mutex, nothing else.
+// leaseEntry is where a ledger notes a live lease. Entries are used again, by the
+// endpoint set that they were made for: a lease is live while its generation is the
+// entry's. A free entry reaches no ledger, so a released lease that is kept pins the
+// entry, the mutex and the counters, nothing else.
 type leaseEntry struct {
 	mu       *sync.Mutex // the ledger's; it guards what follows
 	gen      uint64
@@ -26,7 +27,7 @@ type leaseEntry struct {
 
 	prev, next *leaseEntry // the endpoint's next older and next younger lease
 
-	counters *counters     // of the last lease's endpoint set
+	counters *counters     // of its endpoint set
 	start    time.Duration // by the ledger's clock
 }
 
@@ -67,16 +68,14 @@ func (l *Ledger) newLease(n *endpoint, r *EndpointSet) Lease {
 	n.picks++
 	n.setLoad(load{n.load.inFlight + 1, n.load.penalty})
 	var s *leaseEntry
-	if last := len(l.free) - 1; last >= 0 {
-		s = l.free[last] // which stays behind the end: one pointer less to write
-		l.free = l.free[:last]
+	c := r.counters
+	if last := len(c.free) - 1; last >= 0 {
+		s = c.free[last] // which stays behind the end: one pointer less to write
+		c.free = c.free[:last]
 	} else {
-		s = &leaseEntry{mu: l.mu}
+		s = &leaseEntry{mu: l.mu, counters: c}
 	}
 	s.endpoint, s.start = n, l.clock.now
-	if s.counters != r.counters {
-		s.counters = r.counters
-	}
 	n.leases.push(s)
 	return Lease{entry: s, gen: s.gen}
 }
@@ -117,8 +116,8 @@ func (s *leaseEntry) end(failed bool) {
 	n.leases.remove(s)
 	s.endpoint = nil
 	s.gen++
-	if len(l.free) < maxFree {
-		l.free = append(l.free, s)
+	if c := s.counters; len(c.free) < maxFree && !c.closed {
+		c.free = append(c.free, s)
 	}
 	l.leases--
 	n.setLoad(load{n.load.inFlight - 1, n.load.penalty})

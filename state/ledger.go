@@ -20,16 +20,21 @@ type Ledger struct {
 	byID      map[string]*endpoint
 	byAddr    map[string][]*endpoint // an address that endpoint sets list differently has several
 	sets      map[*EndpointSet]struct{}
-	made      uint64        // endpoints, ever
-	leases    int64         // live ones
-	free      []*leaseEntry // of released leases, for the next ones
+	updates   uint64 // of lists, ever
+	made      uint64 // endpoints, ever
+	leases    int64  // live ones
 
 	clock     clock
-	penalized map[*endpoint]struct{} // endpoints with a penalty
-	ramping   map[*Member]struct{}   // members that start slowly
-	arrivals  uint64                 // RPCs that had to wait, ever
-	waiting   int                    // RPCs that wait
+	penalized map[*endpoint]struct{}    // endpoints with a penalty
+	ramping   map[*EndpointSet]struct{} // endpoint sets with members that start slowly
+	ramps     int                       // those members
+	arrivals  uint64                    // RPCs that had to wait, ever
+	waiting   int                       // RPCs that wait
 	timeouts  timeouts
+
+	totals   totals
+	stepSize int    // see steps
+	atPause  func() // for tests
 }
 
 func newLedger(key string) *Ledger {
@@ -42,7 +47,8 @@ func newLedger(key string) *Ledger {
 		sets:      map[*EndpointSet]struct{}{},
 		clock:     clock{epoch: time.Now()},
 		penalized: map[*endpoint]struct{}{},
-		ramping:   map[*Member]struct{}{},
+		ramping:   map[*EndpointSet]struct{}{},
+		stepSize:  stepSize,
 	}
 }
 

@@ -20,9 +20,9 @@ func (r *EndpointSet) match(join []Identity) []*endpoint {
 	if len(r.ledger.endpoints) == 0 {
 		return known
 	}
-	taken := map[*endpoint]struct{}{}
+	r.ledger.updates++
 	free := func(n *endpoint) bool {
-		if _, ok := taken[n]; ok {
+		if n.takenIn == r.ledger.updates {
 			return false
 		}
 		m := n.memberOf(r)
@@ -31,7 +31,7 @@ func (r *EndpointSet) match(join []Identity) []*endpoint {
 	take := func(i int, n *endpoint) {
 		if n != nil && known[i] == nil && free(n) {
 			known[i] = n
-			taken[n] = struct{}{}
+			n.takenIn = r.ledger.updates
 		}
 	}
 	for i, e := range join {

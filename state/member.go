@@ -29,22 +29,21 @@ type Member struct {
 	// What follows from that and from the endpoint's load.
 	full, busy bool         // it is eligible, and at its limit
 	eligibleIn *ReadySet    // the ready set that it has a weight above 0 in
-	order      *choiceOrder // of the ready set; nil while it may not be chosen
-	placedAs   float64      // the weight that it has there
-	handle     order.Handle // there; None without an order
-	minShare   memberMinShare
+	placedAs   float64      // the weight that it has in the ready set's order
+	handle     order.Handle // there; None while it has no room
+	suspended  order.Handle // there, while it is full; else None
+	overfull   order.Handle // in the order of those that penalties alone fill, or None
 	slowStart  memberSlowStart
 
-	id       string
-	addrs    []string // sorted, each once
-	leaving  bool     // while an update is applied
-	leftBusy bool     // RPCs were in flight on its endpoint when it left
+	id      string
+	addrs   []string // sorted, each once
+	leaving bool     // while an update is applied
 }
 
 func (r *EndpointSet) newMember() *Member {
 	return &Member{
-		set: r, limit: noLimit, handle: order.None,
-		slowStart: memberSlowStart{start: never, factor: 1}, minShare: memberMinShare{index: none},
+		set: r, limit: noLimit, handle: order.None, suspended: order.None, overfull: order.None,
+		slowStart: memberSlowStart{start: never, factor: 1, ramp: noRamp},
 	}
 }
 
@@ -64,54 +63,35 @@ func (m *Member) SetMaxInFlight(limit uint32) {
 	}
 }
 
-// LeftBusy reports whether RPCs were in flight on the member's endpoint when it left
-// its endpoint set: among them are all that have been picked through it.
-func (m *Member) LeftBusy() bool {
-	mu := m.set.ledger.mu
-	mu.Lock()
-	defer mu.Unlock()
-	return m.leftBusy
-}
-
 // changed brings everything in line with m's ready set, weight, cap and guards. Who
 // changes one of these calls it, and nothing else: the slow start first, which makes
 // the weight; then the orders; then what RPCs that wait were granted on m and may not
 // keep, and what room there is for them now.
 func (m *Member) changed() {
 	m.updateSlowStart(m.set.ledger.clock.read())
-	m.endpoint.updateEligibility()
+	m.updateEligibility()
+	m.endpoint.watch(m)
+	m.endpoint.summary.known = false
 	m.set.revoke(m)
 	m.set.grant()
 }
 
 // updateEligibility brings n's members in line with its load. It notes at which loads
-// that must be done again: where a member would be full, or busy, or not any more,
-// and where n, while a member starts slowly, is empty or is not any more.
+// that must be done again: where a member would be full, or busy, or not any more.
 func (n *endpoint) updateEligibility() {
 	n.again = neverAgain
 	for _, m := range n.members {
 		m.updateEligibility()
-		if m.eligibleIn == nil {
-			continue
-		}
-		sum, inFlight := &n.again.sum, &n.again.inFlight
-		if m.full {
-			sum.below = max(sum.below, m.limit)
-		} else {
-			sum.from = min(sum.from, m.limit)
-		}
-		if m.busy {
-			inFlight.below = max(inFlight.below, m.limit)
-		} else {
-			inFlight.from = min(inFlight.from, m.limit)
-		}
-		switch {
-		case m.full || !m.ramping():
-		case n.load.inFlight == 0:
-			inFlight.from = min(inFlight.from, 1)
-		default:
-			inFlight.below = max(inFlight.below, 1)
-		}
+		n.watch(m)
+	}
+}
+
+// watch sees to it that m is looked at again when n's load has changed that much. What
+// was noted for m before stays, and does no harm.
+func (n *endpoint) watch(m *Member) {
+	if m.eligibleIn != nil {
+		n.again.sum.note(m.full, m.limit)
+		n.again.inFlight.note(m.busy, m.limit)
 	}
 }
 
@@ -123,49 +103,42 @@ func (m *Member) eligible() *ReadySet {
 	return m.readySet
 }
 
-// updateEligibility keeps m in the order of its ready set that it belongs to.
+// updateEligibility keeps m in its ready set's order exactly while it is eligible,
+// suspended there while it is full, and in the other order while that is so because of
+// penalties alone.
 func (m *Member) updateEligibility() {
 	v := m.eligible()
-	if was := m.eligibleIn; was != nil && (was != v || m.newcomer) {
+	if was := m.eligibleIn; was != nil && was != v {
 		m.setFull(false, false)
-		if m.order != nil {
-			m.removePlace()
-		}
-		m.updateMinShare()
-		was.setEligible(was.eligible - 1)
+		m.leaveOrders()
+		was.eligible--
 		m.eligibleIn = nil
 	}
-	if v != nil && m.eligibleIn == nil {
-		v.setEligible(v.eligible + 1)
-		m.eligibleIn = v
-	}
-	n := m.endpoint
-	m.setFull(v != nil && n.load.sum() >= m.limit, v != nil && n.load.inFlight >= m.limit)
-	in := m.belongsIn()
-	if m.order != in && m.order != nil {
-		m.removePlace()
-	}
-	switch {
-	case in == nil:
-	case m.order == nil:
-		m.addPlace(in, m.newcomer)
-	case m.placedAs != m.effectiveWeight():
-		m.placedAs = m.effectiveWeight()
-		m.order.SetWeight(m.handle, m.placedAs)
-	}
+	renewed := m.newcomer
 	m.newcomer = false
-	m.updateMinShare()
-}
-
-// belongsIn returns the order that m is to be in, nil when it may not be chosen.
-func (m *Member) belongsIn() *choiceOrder {
-	switch v := m.eligible(); {
-	case v == nil || m.busy:
-		return nil
-	case m.full:
-		return &v.overfull
-	default:
-		return &v.order
+	if v == nil {
+		return
+	}
+	if m.eligibleIn == nil {
+		m.eligibleIn = v
+		v.eligible++
+		m.enterOrder(renewed)
+	} else {
+		m.reweigh(renewed)
+	}
+	load := m.endpoint.load
+	m.setFull(load.sum() >= m.limit, load.inFlight >= m.limit)
+	overfull := m.full && !m.busy
+	if !overfull {
+		m.leaveOverfull()
+	}
+	if m.full {
+		m.suspend()
+	} else {
+		m.resume()
+	}
+	if overfull {
+		m.enterOverfull(renewed)
 	}
 }
 

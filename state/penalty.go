@@ -16,9 +16,9 @@ type penalty struct {
 // addPenalty leaves the unit of an attempt that failed, and is not counted on n any
 // more, as a penalty until a point of time. It reports whether it did.
 //
-// It leaves none when, without it, n's score is the worst already, alone, in every
-// ready set that may choose n: a penalty puts an endpoint behind the busiest one,
-// never further. Where an endpoint is busy, at its cap, it always leaves one.
+// It leaves none when n, without it, comes last already in every ready set that may
+// choose n: a penalty puts an endpoint behind the busiest one, never further. Where an
+// endpoint is busy, at its cap, it always leaves one.
 func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	if l.clock.read() >= until || n.isWorst() {
 		return false
@@ -37,28 +37,35 @@ func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	return true
 }
 
-// expirePenalties ends the penalties whose time is over, of the endpoint that the ledger
-// has known longest first, and gives the room that they took to RPCs that wait.
+// expirePenalties ends the penalties whose time is over, step by step, and gives the room
+// that they took to RPCs that wait: at the end, or when others are let in between.
 func (l *Ledger) expirePenalties() {
-	var over []*endpoint
-	for n := range l.penalized {
-		if n.penalties[0].until <= l.clock.now {
-			over = append(over, n)
+	steps := l.inSteps()
+	room := false
+	grant := func() {
+		if room && l.waiting > 0 {
+			grantIn(slices.Collect(maps.Keys(l.sets))...)
 		}
+		room = false
 	}
-	slices.SortFunc(over, func(a, b *endpoint) int { return cmp.Compare(a.number, b.number) })
-	for _, n := range over {
-		left := n.load.penalty
-		for len(n.penalties) > 0 && n.penalties[0].until <= l.clock.now {
-			left -= n.penalties[0].units
-			n.penalties = slices.Delete(n.penalties, 0, 1)
+	steps.settle = grant
+	for n := range l.penalized {
+		over, left := 0, n.load.penalty
+		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
+			left -= n.penalties[over].units
+			over++
 		}
+		if over == 0 {
+			steps.did(unitLook)
+			continue
+		}
+		n.penalties = slices.Delete(n.penalties, 0, over)
 		if len(n.penalties) == 0 {
 			delete(l.penalized, n)
 		}
 		n.setLoad(load{n.load.inFlight, left})
+		room = true
+		steps.did(unitChange * (1 + len(n.places)))
 	}
-	if len(over) > 0 && l.waiting > 0 {
-		grantIn(slices.Collect(maps.Keys(l.sets))...)
-	}
+	grant()
 }

@@ -107,12 +107,13 @@ func (r *EndpointSet) next() *waiter {
 // grantNext gives w, for whom there is room, a lease.
 func (w *waiter) grantNext() {
 	r := w.set
-	lease, m, _ := chooseIn(r.queue.queueSets, w.tried)
+	lease, m, _ := chooseIn(r.queue.queueSets, w.tried, true)
 	r.dequeue(w)
 	r.ledger.timeouts.remove(w)
 	w.phase.Store(phaseGranted)
 	w.lease, w.member, w.readySet = lease, m, m.readySet
 	r.queue.granted[w] = struct{}{}
+	m.endpoint.granted++
 	if r.guards.Wake == nil {
 		return
 	}

@@ -2,6 +2,8 @@ package state
 
 import (
 	"slices"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // ReadySet holds the ready members of one endpoint set at one priority level, in the
@@ -11,13 +13,12 @@ type ReadySet struct {
 	ledger   *Ledger
 	priority uint32
 
-	order    choiceOrder // of the members with room
-	overfull choiceOrder // of those that have none because of penalties alone
+	order    choiceOrder // of the members of a weight above 0
+	overfull choiceOrder // of those that have no room because of penalties alone
 	picks    uint64      // ever
-	minShare minShareHeap
-	eligible int // members of a weight above 0
-	full     int // of those, the ones at their caps, with penalties
-	busy     int // of those, the ones at their caps without
+	eligible int         // members of a weight above 0
+	full     int         // of those, the ones at their caps, with penalties
+	busy     int         // of those, the ones at their caps without
 }
 
 // NewReadySet adds an empty ready set to the endpoint set. The priority level is
@@ -26,7 +27,7 @@ func (r *EndpointSet) NewReadySet(priority uint32) *ReadySet {
 	v := &ReadySet{set: r, ledger: r.ledger, priority: priority}
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
-	if r.members != nil {
+	if !r.closed {
 		r.readySets = append(r.readySets, v)
 	}
 	return v
@@ -42,14 +43,17 @@ func (v *ReadySet) EndpointSet() *EndpointSet { return v.set }
 func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	v.ledger.mu.Lock()
 	defer v.ledger.mu.Unlock()
-	if m.endpoint == nil || m.set != v.set {
+	if m.endpoint == nil || m.set != v.set || v.set.closed {
 		return
 	}
 	m.value = value
-	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
-		if m.order != nil {
-			m.order.SetValue(m.handle, m.choice())
+	if m.eligibleIn == v {
+		v.order.SetValue(m.anyHandle(), m.choice())
+		if m.overfull != order.None {
+			v.overfull.SetValue(m.overfull, m.choice())
 		}
+	}
+	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
 		return
 	}
 	m.readySet, m.weight, m.newcomer = v, weight, true
@@ -72,14 +76,16 @@ func (m *Member) leaveReadySet() {
 	m.changed()
 }
 
-// Close takes the ready set's members out of it and the ready set off its endpoint
-// set.
+// Close takes the ready set's members out of it, step by step, and the ready set off
+// its endpoint set.
 func (v *ReadySet) Close() {
 	v.ledger.mu.Lock()
 	defer v.ledger.mu.Unlock()
+	steps := v.ledger.inSteps()
 	for m := range v.set.members {
 		if m.readySet == v {
 			m.leaveReadySet()
+			steps.did(unitChange)
 		}
 	}
 	if i := slices.Index(v.set.readySets, v); i >= 0 {

@@ -30,8 +30,16 @@ func (s SlowStart) Factor(age time.Duration) float64 {
 	return min(1, max(leastFactor, s.MinWeightPercent/100, math.Pow(passed, 1/s.Aggression)))
 }
 
-// step is the time between two changes of a factor.
-func (s SlowStart) step() time.Duration { return max(Tick, s.Window/256) }
+// rampsPerTick is how many factors change in a tick, on average, before they change
+// less often. It keeps the clock's share of a core at a few percent.
+const rampsPerTick = 500
+
+// step is the time between two changes of a factor: a 256th of the window, and with
+// very many members that start slowly up to a 25th.
+func (l *Ledger) step(s SlowStart) time.Duration {
+	pace := time.Duration(l.ramps/rampsPerTick) * Tick
+	return max(Tick, s.Window/256, min(pace, s.Window/25))
+}
 
 // never is the start of a slow start that is long over, or was none.
 const never = time.Duration(math.MinInt64 / 2)
@@ -42,7 +50,20 @@ type memberSlowStart struct {
 	start    time.Duration
 	factor   float64       // of the weight: below 1 while it ramps
 	nextStep time.Duration // when the factor is to rise
+	ramp     int           // its index in the endpoint set's ramps, or noRamp
 }
+
+// ramp is a member that starts slowly. All of an endpoint set lie close together: a tick
+// looks at members only whose factors are to rise.
+type ramp struct {
+	member   *Member
+	nextStep time.Duration
+}
+
+const noRamp = -1
+
+// rampsPerUnit is how many ramps a unit of work looks at.
+const rampsPerUnit = 16
 
 func (m *Member) ramping() bool { return m.slowStart.factor < 1 }
 
@@ -76,30 +97,65 @@ func (m *Member) beginSlowStart(now time.Duration) {
 // updateSlowStart gives m the factor of its age, if that is due. The factor of a
 // member that takes no RPCs is 1.
 func (m *Member) updateSlowStart(now time.Duration) {
-	s, l, guard := &m.slowStart, m.set.ledger, m.set.guards.SlowStart
-	was := s.factor
+	s, guard := &m.slowStart, m.set.guards.SlowStart
 	if m.eligible() == nil {
 		s.factor = 1
 	} else if s.nextStep <= now {
 		s.factor = guard.Factor(now - s.start)
-		s.nextStep = min(now+guard.step(), s.start+guard.Window)
+		s.nextStep = min(now+m.set.ledger.step(guard), s.start+guard.Window)
 	}
 	if m.ramping() {
-		l.ramping[m] = struct{}{}
-		l.startClock()
-	} else if was < 1 {
-		delete(l.ramping, m)
-	}
-	if m.eligibleIn != nil && s.factor != was {
-		m.eligibleIn.minShare.stale = true
+		m.addRamp()
+	} else if s.ramp != noRamp {
+		m.removeRamp()
 	}
 }
 
-// advanceSlowStarts lets the factors rise that are to.
+// addRamp lets the clock look after m, or tells it of m's next step.
+func (m *Member) addRamp() {
+	s, r := &m.slowStart, m.set
+	if s.ramp == noRamp {
+		s.ramp = len(r.ramps)
+		r.ramps = append(r.ramps, ramp{member: m})
+		r.ledger.ramping[r] = struct{}{}
+		r.ledger.ramps++
+	}
+	r.ramps[s.ramp].nextStep = s.nextStep
+	r.ledger.startClock()
+}
+
+func (m *Member) removeRamp() {
+	r, i, last := m.set, m.slowStart.ramp, len(m.set.ramps)-1
+	r.ramps[i] = r.ramps[last]
+	r.ramps[i].member.slowStart.ramp = i
+	r.ramps[last] = ramp{}
+	r.ramps = r.ramps[:last]
+	m.slowStart.ramp = noRamp
+	r.ledger.ramps--
+	if last == 0 {
+		r.ramps = nil
+		delete(r.ledger.ramping, r)
+	}
+}
+
+// advanceSlowStarts lets the factors rise that are to, step by step. It goes through
+// one endpoint set after the other: a member's order is still in the cache from the one
+// before.
 func (l *Ledger) advanceSlowStarts() {
-	for m := range l.ramping {
-		if m.slowStart.nextStep <= l.clock.now {
-			m.changed()
+	steps := l.inSteps()
+	for r := range l.ramping {
+		for i := len(r.ramps) - 1; i >= 0; i = min(i, len(r.ramps)) - 1 {
+			if r.ramps[i].nextStep > l.clock.now {
+				if i%rampsPerUnit == 0 {
+					steps.did(unitLook)
+				}
+				continue
+			}
+			m := r.ramps[i].member
+			m.updateSlowStart(l.clock.now)
+			m.updateEligibility()
+			m.endpoint.watch(m)
+			steps.did(unitChange)
 		}
 	}
 }

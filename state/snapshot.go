@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // Snapshot is a ledger at one moment, for people, tests and tools.
@@ -36,7 +38,9 @@ type MemberSnapshot struct {
 	Ready           bool    `json:"ready"`              // it is in a ready set, and what follows is the ready set's
 	Priority        uint32  `json:"priority"`           // 0 is the highest
 	Weight          uint32  `json:"weight"`             // 0 while ready: draining
-	Score           float64 `json:"score"`              // (in_flight + penalty + 1) / (weight × share); 0 unless it may be chosen
+	EffectiveWeight float64 `json:"effectiveWeight"`    // weight × slowStartFactor, or one next to nothing away
+	Score           float64 `json:"score"`              // (in_flight + penalty + phase) / effectiveWeight; 0 unless it may be chosen
+	Next            bool    `json:"next,omitempty"`     // the next pick of the ready set is its
 	Draining        bool    `json:"draining,omitempty"` // ready, and not chosen
 	MaxInFlight     int64   `json:"maxInFlight"`        // 0: no cap
 	Full            bool    `json:"full,omitempty"`     // at its cap, penalties included
@@ -49,65 +53,111 @@ type EndpointSetSnapshot struct {
 	Waiting int64  `json:"waiting"` // RPCs that wait for room
 	Granted int64  `json:"granted"` // RPCs that were given it and have not taken it up
 	Counters
+	Warnings []string `json:"warnings,omitempty"` // what of its configuration has no effect
 }
 
 // Snapshot returns the ledger as it is now. The slices are the caller's.
-func (l *Ledger) Snapshot() Snapshot {
-	s := l.collect()
+func (l *Ledger) Snapshot() Snapshot { return l.snapshot(false) }
+
+// SnapshotInSteps is Snapshot for ledgers of any size: no pick waits for all of it. Its
+// figures are of slightly different moments. What is in flight adds up, but an RPC may
+// be missing, or be there twice, that began or ended meanwhile; so may an endpoint that
+// came or went.
+func (l *Ledger) SnapshotInSteps() Snapshot { return l.snapshot(true) }
+
+// snapshot does outside of the mutex what can be done there: most of the time goes
+// into sorting and allocating.
+func (l *Ledger) snapshot(inSteps bool) Snapshot {
+	s := l.collect(inSteps)
+	loads := make([]levelLoad, 0, len(s.Endpoints))
+	for i := range s.Endpoints {
+		n := &s.Endpoints[i]
+		n.Addresses = slices.Clone(n.Addresses)
+		slices.SortFunc(n.Members, func(a, b MemberSnapshot) int {
+			return cmp.Or(cmp.Compare(a.EndpointSet, b.EndpointSet), cmp.Compare(a.Priority, b.Priority))
+		})
+		n.State = n.state()
+		s.InFlight += n.InFlight
+		s.Granted += n.Granted
+		if m, ok := n.Eligible(); ok {
+			loads = append(loads, levelLoad{m.Priority, m.Weight, n.InFlight})
+		}
+	}
+	s.Imbalance = imbalance(loads)
 	slices.SortFunc(s.Endpoints, func(a, b EndpointSnapshot) int {
 		return cmp.Or(slices.Compare(a.Addresses, b.Addresses), cmp.Compare(a.ID, b.ID), cmp.Compare(a.InFlight, b.InFlight))
 	})
 	slices.SortFunc(s.EndpointSets, func(a, b EndpointSetSnapshot) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Picks, a.Picks))
 	})
-	s.Imbalance = imbalance(s.Endpoints)
 	return s
 }
 
-// collect does what needs the ledger's mutex, and takes it.
-func (l *Ledger) collect() Snapshot {
+// collect does what needs the ledger's mutex, and takes it. The addresses are the
+// ledger's still.
+func (l *Ledger) collect(inSteps bool) Snapshot {
+	endpoints, members := l.size()
+	s := Snapshot{
+		ResourceKey: l.key,
+		Endpoints:   make([]EndpointSnapshot, 0, endpoints), EndpointSets: []EndpointSetSnapshot{},
+	}
+	all := make([]MemberSnapshot, 0, members) // of all endpoints: one allocation
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Snapshot{
-		ResourceKey: l.key, InFlight: l.leases, Waiting: int64(l.waiting),
-		Endpoints: make([]EndpointSnapshot, 0, len(l.endpoints)), EndpointSets: make([]EndpointSetSnapshot, 0, len(l.sets)),
+	steps := l.inSteps()
+	did := func(units int) {
+		if inSteps {
+			steps.did(units)
+		}
 	}
-	grants := map[*endpoint]int64{}
+	s.Waiting = int64(l.waiting)
 	for r := range l.sets {
 		s.EndpointSets = append(s.EndpointSets, r.snapshot())
-		s.Granted += int64(len(r.queue.granted))
-		for w := range r.queue.granted {
-			grants[w.member.endpoint]++
-		}
+		did(unitLook)
 	}
 	now := l.clock.read()
 	for n := range l.endpoints {
-		s.Endpoints = append(s.Endpoints, n.snapshot(now, grants[n]))
+		first := len(all)
+		for _, m := range n.members {
+			all = append(all, m.snapshot())
+		}
+		s.Endpoints = append(s.Endpoints, n.snapshot(now))
+		s.Endpoints[len(s.Endpoints)-1].Members = all[first:len(all):len(all)]
+		did(unitLook * 2 * (1 + len(n.members)))
 	}
 	return s
 }
 
-func (n *endpoint) snapshot(now time.Duration, granted int64) EndpointSnapshot {
-	s := EndpointSnapshot{
-		ID:        n.id,
-		Addresses: slices.Clone(n.addrs),
-		InFlight:  n.load.inFlight,
-		Granted:   granted,
-		Picks:     n.picks,
-		Penalty:   n.load.penalty,
-		Members:   make([]MemberSnapshot, 0, len(n.members)),
+// size returns how many endpoints and members there are, and some more, since it is
+// of now. It takes the ledger's mutex.
+func (l *Ledger) size() (endpoints, members int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for r := range l.sets {
+		members += len(r.members)
 	}
-	if oldest := n.leases.oldest; oldest != nil {
-		s.OldestSeconds = (now - oldest.start).Seconds()
+	const more = 16
+	return len(l.endpoints) + len(l.endpoints)/more + 1, members + members/more + 1
+}
+
+func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
+	return EndpointSnapshot{
+		ID:            n.id,
+		Addresses:     n.addrs,
+		InFlight:      n.load.inFlight,
+		Granted:       n.granted,
+		Picks:         n.picks,
+		Penalty:       n.load.penalty,
+		OldestSeconds: n.oldest(now).Seconds(),
 	}
-	for _, m := range n.members {
-		s.Members = append(s.Members, m.snapshot())
+}
+
+// oldest returns the age of n's oldest lease, 0 without one.
+func (n *endpoint) oldest(now time.Duration) time.Duration {
+	if n.leases.oldest == nil {
+		return 0
 	}
-	slices.SortFunc(s.Members, func(a, b MemberSnapshot) int {
-		return cmp.Or(cmp.Compare(a.EndpointSet, b.EndpointSet), cmp.Compare(a.Priority, b.Priority))
-	})
-	s.State = s.state()
-	return s
+	return now - n.leases.oldest.start
 }
 
 func (m *Member) snapshot() MemberSnapshot {
@@ -120,21 +170,31 @@ func (m *Member) snapshot() MemberSnapshot {
 	}
 	s.Ready, s.Priority, s.Weight = true, m.readySet.priority, m.weight
 	s.Draining, s.Full = m.weight == 0, m.full
-	if m.order != nil {
-		s.Score = float64(m.endpoint.load.sum()+1) / m.order.ClassWeight(m.handle)
+	if h := m.anyHandle(); h != order.None {
+		s.EffectiveWeight = m.readySet.order.ClassWeight(h)
+	}
+	if o, h := m.place(); o != nil {
+		s.Score = o.Score(h)
+		v := m.readySet
+		s.Next = o.First() == h && (o == &v.order || v.order.Len()+v.busy == 0)
 	}
 	return s
 }
 
 func (r *EndpointSet) snapshot() EndpointSetSnapshot {
-	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.waiting()), Granted: int64(len(r.queue.granted)), Counters: r.countersLocked()}
+	return EndpointSetSnapshot{Name: r.name, Waiting: int64(r.queue.waiting()), Granted: int64(len(r.queue.granted)), Counters: r.countersLocked(), Warnings: slices.Clone(r.warnings)}
 }
 
 // Snapshots returns the snapshots of all ledgers in use, by resource key.
-func Snapshots() []Snapshot {
+func Snapshots() []Snapshot { return snapshots(false) }
+
+// SnapshotsInSteps is Snapshots with [Ledger.SnapshotInSteps].
+func SnapshotsInSteps() []Snapshot { return snapshots(true) }
+
+func snapshots(inSteps bool) []Snapshot {
 	var all []Snapshot
 	for _, l := range Ledgers() {
-		all = append(all, l.Snapshot())
+		all = append(all, l.snapshot(inSteps))
 	}
 	slices.SortFunc(all, func(a, b Snapshot) int {
 		return cmp.Or(cmp.Compare(a.ResourceKey, b.ResourceKey), cmp.Compare(b.InFlight, a.InFlight))

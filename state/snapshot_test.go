@@ -25,6 +25,7 @@ func eventful(t *testing.T) state.Snapshot {
 		SlowStart:      state.SlowStart{Window: time.Minute, MinWeightPercent: 25, Aggression: 1},
 		MaxQueued:      1,
 	})
+	r.SetWarnings([]string{"onFull has no effect"})
 	v := r.NewReadySet(2)
 	list := func(id string, addrs ...string) *state.Member {
 		return r.Update(nil, []state.Identity{{ID: id, Addrs: addrs}})[0]
@@ -45,12 +46,12 @@ func eventful(t *testing.T) state.Snapshot {
 	first := list("pod-1", "[2001:db8::1]:50051", "10.0.0.1:50051")
 	v.Set(first, 4, nil)
 	time.Sleep(time.Minute)
+	failed := acquire()
 	second := list("", "10.0.0.4:50051")
 	v.Set(second, 8, nil)
 	first.SetMaxInFlight(2)
 	second.SetMaxInFlight(1)
 
-	failed := acquire()
 	var tried state.Tried
 	tried.Add(failed)
 	require.True(t, failed.Fail())

@@ -54,30 +54,32 @@ func (n EndpointSnapshot) Eligible() (MemberSnapshot, bool) {
 	return best, found
 }
 
+// levelLoad is what an endpoint that may be chosen has in flight, with the priority
+// level and the weight that it is chosen by.
+type levelLoad struct {
+	priority, weight uint32
+	inFlight         int64
+}
+
 // imbalance returns the most minus the fewest in flight on the endpoints of the
 // highest priority level that has ready ones, each over its weight relative to
 // the mean of theirs. With equal weights that is a difference of counts.
-func imbalance(endpoints []EndpointSnapshot) float64 {
+func imbalance(loads []levelLoad) float64 {
 	level := uint32(math.MaxUint32)
-	var counts, weights []float64
-	sum := 0.0
-	for _, n := range endpoints {
-		m, ok := n.Eligible()
-		if !ok || m.Priority > level {
-			continue
-		}
-		if m.Priority < level {
-			level, counts, weights, sum = m.Priority, nil, nil, 0
-		}
-		counts, weights = append(counts, float64(n.InFlight)), append(weights, float64(m.Weight))
-		sum += float64(m.Weight)
+	for _, n := range loads {
+		level = min(level, n.priority)
 	}
-	if len(counts) == 0 {
+	count, sum, most, fewest := 0, 0.0, 0.0, math.Inf(1)
+	for _, n := range loads {
+		if n.priority == level {
+			count++
+			sum += float64(n.weight)
+			over := float64(n.inFlight) / float64(n.weight)
+			most, fewest = max(most, over), min(fewest, over)
+		}
+	}
+	if count == 0 {
 		return 0
 	}
-	mean := sum / float64(len(weights))
-	for i, w := range weights {
-		counts[i] *= mean / w
-	}
-	return slices.Max(counts) - slices.Min(counts)
+	return (most - fewest) * sum / float64(count)
 }

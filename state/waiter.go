@@ -115,6 +115,7 @@ func (w *waiter) leave() (lease Lease) {
 	case phaseGranted:
 		delete(r.queue.granted, w)
 		r.queue.lost++
+		w.member.endpoint.granted--
 		lease = w.lease
 		w.lease, w.member, w.readySet = Lease{}, nil, nil
 	}

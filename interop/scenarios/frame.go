@@ -43,7 +43,7 @@ func (w *watch) frame(services []leastconnbalancer.Snapshot) string {
 		}
 		rows -= len(shown)
 		fmt.Fprintf(&text, "\n%s  %d in flight, %d waiting, spread %.3g\n\n", printable(s.ResourceKey), s.InFlight, s.Waiting, s.Imbalance)
-		w.table(&text, shown, lowest(s.Endpoints))
+		w.table(&text, shown, highest(s.Endpoints))
 		if more := len(s.Endpoints) - len(shown); more > 0 {
 			fmt.Fprintf(&text, "… and %d more that are less busy\n", more)
 		}
@@ -55,7 +55,7 @@ func (w *watch) frame(services []leastconnbalancer.Snapshot) string {
 	return text.String()
 }
 
-func (w *watch) table(text io.Writer, nodes []leastconnbalancer.EndpointSnapshot, next leastconnbalancer.MemberSnapshot) {
+func (w *watch) table(text io.Writer, nodes []leastconnbalancer.EndpointSnapshot, priority uint32) {
 	most := 1.0
 	for _, n := range nodes {
 		most = max(most, level(n.InFlight+n.Penalty, n))
@@ -72,7 +72,7 @@ func (w *watch) table(text io.Writer, nodes []leastconnbalancer.EndpointSnapshot
 			weight = strconv.FormatUint(uint64(m.Weight), 10)
 			if m.Score > 0 {
 				score = fmt.Sprintf("%.4g", m.Score)
-				if m.Score == next.Score && m.Priority == next.Priority {
+				if m.Next && m.Priority == priority {
 					score = "▸" + score
 				}
 			}
@@ -98,15 +98,15 @@ func (w *watch) name(n leastconnbalancer.EndpointSnapshot) string {
 	return noName
 }
 
-// lowest returns the first member that may be chosen next: of the lowest score in the highest priority level.
-func lowest(nodes []leastconnbalancer.EndpointSnapshot) (next leastconnbalancer.MemberSnapshot) {
+// highest returns the highest priority level that has a member which may be chosen.
+func highest(nodes []leastconnbalancer.EndpointSnapshot) uint32 {
+	priority := uint32(math.MaxUint32)
 	for _, n := range nodes {
-		m, ok := n.Eligible()
-		if ok && m.Score > 0 && (next.Score == 0 || cmp.Or(cmp.Compare(m.Priority, next.Priority), cmp.Compare(m.Score, next.Score)) < 0) {
-			next = m
+		if m, ok := n.Eligible(); ok && m.Score > 0 {
+			priority = min(priority, m.Priority)
 		}
 	}
-	return next
+	return priority
 }
 
 // level returns a load of n over its weight.

@@ -51,10 +51,13 @@ func frameOf(nodes ...leastconnbalancer.EndpointSnapshot) string {
 func TestFrame(t *testing.T) {
 	full := member(1, 0)
 	full.Full, full.Score = true, 0
+	next := member(2, 5)
+	next.Next = true
 	lower := member(1, 0)
+	lower.Next = true
 	lower.Priority = 1
 	frame := frameOf(
-		leastconnbalancer.EndpointSnapshot{Addresses: []string{"g:1", "h:1"}, State: leastconnbalancer.EndpointReady, InFlight: 5, Members: []leastconnbalancer.MemberSnapshot{member(2, 5)}},
+		leastconnbalancer.EndpointSnapshot{Addresses: []string{"g:1", "h:1"}, State: leastconnbalancer.EndpointReady, InFlight: 5, Members: []leastconnbalancer.MemberSnapshot{next}},
 		leastconnbalancer.EndpointSnapshot{Addresses: []string{"i:1"}, State: leastconnbalancer.EndpointReady, InFlight: 2, Penalty: 1, Members: []leastconnbalancer.MemberSnapshot{member(1, 3)}},
 		leastconnbalancer.EndpointSnapshot{Addresses: []string{"j:1"}, State: leastconnbalancer.EndpointDraining, InFlight: 60, Members: []leastconnbalancer.MemberSnapshot{member(0, 0)}},
 		leastconnbalancer.EndpointSnapshot{Addresses: []string{"k:1"}, State: leastconnbalancer.EndpointReady, Members: []leastconnbalancer.MemberSnapshot{full}},
@@ -66,7 +69,7 @@ func TestFrame(t *testing.T) {
 	require.Contains(t, frame, `"key\x1b[2J"  0 in flight`)
 	require.Contains(t, frame, "an event")
 	rows := loadRows(t, frame)
-	require.Equal(t, loadRow{"one", "g:1", "ready", "2", "▸3", "▌", 5, 0}, rows["g:1"], "the lowest score, and of the highest level")
+	require.Equal(t, loadRow{"one", "g:1", "ready", "2", "▸3", "▌", 5, 0}, rows["g:1"], "the next of the highest level")
 	require.Equal(t, loadRow{noName, "i:1", "ready", "1", "4", "▍░", 2, 0}, rows["i:1"])
 	require.Equal(t, loadRow{noName, "j:1", "draining", "-", "-", strings.Repeat("█", barWidth), 60, 0}, rows["j:1"])
 	require.Equal(t, loadRow{noName, "k:1", "ready", "1", "-", "", 0, 0}, rows["k:1"])

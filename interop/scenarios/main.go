@@ -34,7 +34,7 @@ round_robin begins at a random server and least_request picks at random, so what
 With -picture four short scenarios are played, and the table shows where the new sessions went.
 
 With -watch nothing is compared: sessions open with least_conn, one each -every, and a table shows the load as it changes,
-in place: each endpoint with what is in flight, what it was picked for, and its score; the lowest is next. -target is one
+in place: each endpoint with what is in flight, what it was picked for, and its score; ▸ marks the next. -target is one
 that gRPC resolves. Without it there are three servers in this process, of which the third joins after 12 sessions; once 30
 sessions are open each new one ends the oldest, and from time to time one of the servers leaves the list and returns.
 

@@ -4,6 +4,9 @@
 //
 //	http.Handle("/debug/leastconn", debugpage.Handler())
 //
+// Its figures are of slightly different moments, where there are many endpoints: it
+// does not make RPCs wait to have them of one. What is in flight adds up.
+//
 // It only reads. It names endpoints and services, so it is safe to expose where
 // net/http/pprof is, and nowhere else.
 package debugpage
@@ -75,7 +78,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	body, err := q.render(q.services(state.Snapshots()))
+	body, err := q.render(q.services(state.SnapshotsInSteps()))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

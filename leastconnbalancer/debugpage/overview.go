@@ -31,6 +31,16 @@ type overview struct {
 	Text     string
 	Top      int
 	Services []service
+	Hints    []string // where to look when no channel is in use
+}
+
+// hints tell why a channel that was meant to use the policy is not shown.
+var hints = []string{
+	"No channel of this process uses least_conn at this moment. One that is idle comes back with its next RPC. One that uses pick_first " +
+		"by mistake never comes: gRPC takes pick_first, without an error, when the service config names no policy, or names in " +
+		"loadBalancingPolicy one that it does not know: another spelling (names are case-sensitive), or no import of leastconnbalancer.",
+	"Where to look: loadBalancingConfig, in place of loadBalancingPolicy, makes a wrong name an error; a service config from the resolver " +
+		"(a TXT record, xDS) replaces the default one; with GRPC_GO_LOG_SEVERITY_LEVEL=info gRPC logs which policy a channel switches to.",
 }
 
 // service is one resource key.
@@ -96,8 +106,13 @@ func (q query) fits(ep state.EndpointSnapshot) bool {
 
 func (q query) overview(all []state.Snapshot) overview {
 	v := overview{Process: thisProcess, Key: q.key, Text: q.text, Top: q.top}
+	channels := 0
 	for _, s := range all {
 		v.Services = append(v.Services, q.service(s))
+		channels += len(s.EndpointSets)
+	}
+	if channels == 0 && q.key == "" {
+		v.Hints = hints
 	}
 	return v
 }

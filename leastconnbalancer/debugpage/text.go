@@ -15,6 +15,9 @@ func writeText(w io.Writer, v overview) {
 	if len(v.Services) == 0 {
 		fmt.Fprintln(w, "\nno service in use")
 	}
+	for _, hint := range v.Hints {
+		fmt.Fprintln(w, "\n"+hint)
+	}
 	for _, s := range v.Services {
 		name := strconv.Quote(s.Key)
 		if s.Key == "" {
@@ -51,6 +54,11 @@ func writeChannels(w io.Writer, s service) {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", dash(printable(r.Name)), r.Picks, r.Waiting, r.Queued, r.RetriesToOtherEndpoint, r.Penalties, r.DoubleReleases)
 	}
 	t.Flush()
+	for _, r := range s.EndpointSets {
+		for _, text := range r.Warnings {
+			fmt.Fprintf(w, "WARNING %s: %s\n", dash(printable(r.Name)), printable(text))
+		}
+	}
 }
 
 // printable keeps control characters of names from the terminal.

@@ -1,50 +1,29 @@
 package statetest
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
-// best returns the members of an order that are due, or those with the lowest score.
-func (r *endpointSet) best(readySet int, in orderKind, except []string) []*member {
-	tried := func(mb *member) bool { return slices.Contains(except, mb.endpoint.addr) }
-	var due []*member
-	if in == withRoom {
-		due = r.due(readySet)
-	}
-	free := slices.DeleteFunc(slices.Clone(due), tried)
-	if len(due) > 0 && len(free) == len(due) {
-		return free
-	}
-	low := math.Inf(1)
-	var best []*member
-	for _, mb := range slices.DeleteFunc(r.selectable(readySet, in), tried) {
-		if mb.score() < low {
-			low, best = mb.score(), nil
-		}
-		if mb.score() == low {
-			best = append(best, mb)
-		}
-	}
-	return append(best, free...)
+// best returns the members of an order of which one is chosen next.
+func (r *endpointSet) best(readySet int, kind orderKind, forced bool, except []string) []*member {
+	o := r.readySets[readySet].orders[kind]
+	aside := o.setAside(except)
+	best := o.best(forced || len(aside) > 0)
+	o.putBack(aside)
+	return best
 }
 
-// due returns the members that the ready set's next pick is due to: of those that
-// start slowly and are empty, the ones that were due first, one in n ÷ factor picks.
-func (r *endpointSet) due(readySet int) []*member {
-	eligible := len(r.those(func(mb *member) bool { return mb.readySet == readySet && mb.eligible() }))
-	first := r.readySets[readySet].picks + 1
-	var due []*member
-	for _, mb := range r.those(func(mb *member) bool { return mb.readySet == readySet && mb.minShare }) {
-		at := mb.last + int(math.Ceil(float64(eligible)/mb.factor))
-		if at < first {
-			first, due = at, nil
-		}
-		if at == first {
-			due = append(due, mb)
-		}
+// setAside sets the members of some addresses aside that may be chosen.
+func (v *order) setAside(addrs []string) []*member {
+	aside := slices.DeleteFunc(v.free(), func(mb *member) bool { return !slices.Contains(addrs, mb.endpoint.addr) })
+	for _, mb := range aside {
+		v.seat(mb).aside = true
 	}
-	return due
+	return aside
+}
+
+func (v *order) putBack(aside []*member) {
+	for _, mb := range aside {
+		v.seat(mb).aside = false
+	}
 }
 
 // choice is where and among whom to choose.
@@ -52,21 +31,17 @@ type choice struct {
 	best     []*member
 	readySet int
 	in       orderKind
-	looked   []choice // the places, without best, that were looked at before
+	forced   bool // the choice is not the ready set's own
 }
 
 // bestIn returns what may be chosen in the first ready set that has somebody with room
 // who was not tried; else, when nobody is busy, who is full by penalties alone. Where
 // the first has nobody at a cap, it alone counts for those without tries.
-func (r *endpointSet) bestIn(readySets []int, tried []string) (c choice, full bool) {
+func (r *endpointSet) bestIn(readySets []int, forced bool, tried []string) (c choice, full bool) {
 	busy := false
 	try := func(v int, in orderKind) bool {
-		if c.best = r.best(v, in, tried); len(c.best) > 0 {
-			c.readySet, c.in = v, in
-			return true
-		}
-		c.looked = append(c.looked, choice{readySet: v, in: in})
-		return false
+		c = choice{r.best(v, in, forced, tried), v, in, forced}
+		return len(c.best) > 0
 	}
 	for _, v := range readySets {
 		if try(v, withRoom) {
@@ -92,26 +67,15 @@ func (r *endpointSet) count(readySet int, is func(*member) bool) int {
 	return len(r.those(func(mb *member) bool { return mb.readySet == readySet && is(mb) }))
 }
 
-// Choose counts what c has come to, which avoided some addresses. "" is none.
+// Choose counts what c has come to, which avoided some addresses.
 func (m *model) Choose(id int, c choice, addr string, except ...string) {
-	for _, before := range c.looked {
-		m.Choose(id, before, "", except...)
-	}
-	r, readySet := m.sets[id], c.readySet
-	var aside []*member // they go behind their equals
-	for _, a := range except {
-		if mb := r.members[a]; mb != nil && mb.readySet == readySet && mb.in == c.in && c.in != nowhere {
-			mb.in = nowhere
-			aside = append(aside, mb)
-		}
-	}
-	if addr != "" {
-		r.readySets[readySet].picks++
-		m.endpoints[addr].picks++
-		m.count(m.endpoints[addr], 1)
-	}
-	for _, mb := range aside {
-		mb.in = c.in
-		mb.classify(mb.classWeight)
-	}
+	r := m.sets[id]
+	v := r.readySets[c.readySet]
+	o := v.orders[c.in]
+	aside := o.setAside(except)
+	v.picks++
+	o.charge(r.members[addr], c.forced || len(aside) > 0)
+	m.endpoints[addr].picks++
+	m.count(m.endpoints[addr], 1)
+	o.putBack(aside)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/leastconn/grpc-leastconn/state"
@@ -13,20 +14,29 @@ import (
 func (m *model) Compare(s state.Snapshot) error {
 	errs := []error{m.err}
 	m.unsure = false
-	sum, waiting := 0, 0
+	sum, waiting, granted := 0, 0, 0
+	scores := map[*member]state.MemberSnapshot{}
 	for _, n := range s.Endpoints {
-		errs = append(errs, m.compareEndpoint(n))
+		errs = append(errs, m.compareEndpoint(n, scores))
 		sum += int(n.InFlight)
+	}
+	for _, r := range m.sets {
+		for _, v := range r.readySets {
+			for _, o := range v.orders {
+				errs = append(errs, o.compareScores(scores))
+			}
+		}
 	}
 	for _, rs := range s.EndpointSets {
 		errs = append(errs, m.compareSet(rs))
 		waiting += int(rs.Waiting)
+		granted += int(rs.Granted)
 	}
 	if len(s.Endpoints) != len(m.endpoints) || len(s.EndpointSets) != len(m.sets) {
 		errs = append(errs, fmt.Errorf("%d endpoints and %d endpoint sets, want %d and %d", len(s.Endpoints), len(s.EndpointSets), len(m.endpoints), len(m.sets)))
 	}
-	if int(s.InFlight) != sum || int(s.Waiting) != waiting {
-		errs = append(errs, fmt.Errorf("%d in flight and %d waiting, want %d and %d", s.InFlight, s.Waiting, sum, waiting))
+	if int(s.InFlight) != sum || int(s.Waiting) != waiting || int(s.Granted) != granted {
+		errs = append(errs, fmt.Errorf("%d in flight, %d waiting and %d granted, want %d, %d and %d", s.InFlight, s.Waiting, s.Granted, sum, waiting, granted))
 	}
 	return errors.Join(errs...)
 }
@@ -37,7 +47,7 @@ type known struct {
 	inFlight, granted, penalty, members, picks int
 }
 
-func (m *model) compareEndpoint(s state.EndpointSnapshot) error {
+func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]state.MemberSnapshot) error {
 	n := m.endpoints[s.Addresses[0]]
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
@@ -51,6 +61,7 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot) error {
 			if fmt.Sprint(mb.set.id) != ms.EndpointSet {
 				continue
 			}
+			scores[mb] = ms
 			if err := mb.compare(ms); err != nil {
 				return fmt.Errorf("%s in endpoint set %s: %w", n.addr, ms.EndpointSet, err)
 			}
@@ -92,33 +103,73 @@ func (n *endpoint) state() state.EndpointState {
 func (mb *member) compare(s state.MemberSnapshot) error {
 	want := state.MemberSnapshot{
 		EndpointSet: s.EndpointSet, Ready: mb.readySet != none, MaxInFlight: int64(mb.limit), Full: mb.full(),
-		Score: s.Score, SlowStartFactor: s.SlowStartFactor,
+		EffectiveWeight: s.EffectiveWeight, Score: s.Score, Next: s.Next, SlowStartFactor: s.SlowStartFactor,
 	}
 	if want.Ready {
 		want.Priority, want.Weight, want.Draining = uint32(mb.readySet), mb.weight, mb.weight == 0
 	}
-	if s != want || s.SlowStartFactor != mb.factor || (mb.in != nowhere) != (s.Score > 0) {
-		return fmt.Errorf("it is %+v, want %+v with factor %v, in order %d", s, want, mb.factor, mb.in)
+	room, over := &mb.seats[withRoom], &mb.seats[overfull]
+	if s != want || s.SlowStartFactor != mb.factor || (room.selectable || over.placed) != (s.Score > 0) || room.placed != (s.EffectiveWeight > 0) {
+		return fmt.Errorf("it is %+v, want %+v with factor %v, seats %+v", s, want, mb.factor, mb.seats)
 	}
-	if mb.in == nowhere || s.Score == mb.score() || mb.either && mb.adopt(s.Score) {
-		return nil
+	if room.placed && s.EffectiveWeight != room.class && !(room.either && mb.adopt(s.EffectiveWeight)) {
+		return fmt.Errorf("its effective weight is %v, want %v", s.EffectiveWeight, room.class)
 	}
-	return fmt.Errorf("its score is %v, want %v", s.Score, mb.score())
+	return nil
 }
 
-// adopt takes up which of the weights that are near mb's was there first: it
-// gives the score that mb has.
-func (mb *member) adopt(score float64) bool {
-	for _, o := range mb.set.selectable(mb.readySet, mb.in) {
-		for _, w := range []float64{o.classWeight, o.before, o.effective()} {
-			mb.classWeight = w
-			if mb.score() == score && math.Abs(mb.effective()-w) <= w/(1<<16) {
-				mb.either = false
-				return true
+// adopt takes up which of the weights that are near mb's was there first.
+func (mb *member) adopt(class float64) bool {
+	if math.Abs(mb.effective()-class) > class/(1<<16) {
+		return false
+	}
+	mb.seats[withRoom].either = false
+	for kind := range kinds {
+		if mb.seats[kind].placed {
+			mb.order(kind).adopt(mb, class)
+		}
+	}
+	return true
+}
+
+func (v *order) adopt(mb *member, class float64) {
+	was := v.class(mb)
+	v.seat(mb).class = class
+	if v.size(was) == 0 {
+		delete(v.waits, was)
+	}
+	v.waits[class] = wait{}
+}
+
+// compareScores compares how far away the turns are, and takes up what chance has
+// decided of them. The next pick must be one that is allowed. It is of those that
+// penalties alone fill while nobody has room and nobody is busy.
+func (v *order) compareScores(score map[*member]state.MemberSnapshot) error {
+	for _, mb := range v.free() {
+		s := score[mb]
+		phase := s.Score*v.class(mb) - float64(mb.endpoint.load())
+		w := v.waits[v.class(mb)]
+		if want := v.phase(v.class(mb)); w.known && math.Abs(phase-want) > little*want {
+			return fmt.Errorf("the score of %s is %v: the phase is %v, want %v", mb.endpoint.addr, s.Score, phase, want)
+		}
+		if phase > 2*least && len(v.waits) > 1 {
+			v.waits[v.class(mb)] = wait{phase * v.step(v.class(mb)), true}
+		}
+	}
+	best := v.best(false)
+	next, may := 0, v.kind == withRoom || v.set.count(v.readySet, func(mb *member) bool { return mb.eligible() && !mb.full() || mb.busy() }) == 0
+	for _, mb := range v.in(func(s *seat) bool { return s.selectable }) {
+		if score[mb].Next {
+			next++
+			if !slices.Contains(best, mb) {
+				return fmt.Errorf("%s is next, want one of %q", mb.endpoint.addr, sorted(best))
 			}
 		}
 	}
-	return false
+	if want := may && len(best) > 0 && (v.drawn || len(v.waits) == 1); want != (next == 1) || next > 1 {
+		return fmt.Errorf("%d are next of %q, drawn: %t", next, sorted(best), v.drawn)
+	}
+	return nil
 }
 
 func (m *model) compareSet(s state.EndpointSetSnapshot) error {
@@ -138,4 +189,24 @@ func (m *model) compareSet(s state.EndpointSetSnapshot) error {
 		return nil
 	}
 	return fmt.Errorf("endpoint set %s is not known", s.Name)
+}
+
+// compareTotals returns how a ledger's totals differ from its snapshot. No address is
+// the first one of two endpoints.
+func compareTotals(s state.Snapshot, t *state.Totals) error {
+	want := state.Totals{InFlight: s.InFlight, Waiting: s.Waiting, Imbalance: s.Imbalance, Endpoints: map[state.EndpointState]int64{}}
+	for _, n := range s.Endpoints {
+		want.OldestSeconds = max(want.OldestSeconds, n.OldestSeconds)
+		want.Endpoints[n.State]++
+		want.ByAddress = append(want.ByAddress, state.AddressLoad{Address: n.Address(), InFlight: n.InFlight})
+	}
+	got := *t
+	if d := math.Abs(got.Imbalance - want.Imbalance); d > 1e-9*want.Imbalance {
+		return fmt.Errorf("the imbalance is %v in the totals, %v in the snapshot", got.Imbalance, want.Imbalance)
+	}
+	got.Imbalance = want.Imbalance // sums of floats depend on their order
+	if !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("the totals are %+v, want %+v", got, want)
+	}
+	return nil
 }

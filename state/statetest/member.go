@@ -1,7 +1,6 @@
 package statetest
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -14,28 +13,13 @@ type member struct {
 	weight   uint32
 	limit    uint32 // 0: none
 
-	in          orderKind // nowhere while it may not be chosen
-	classWeight float64   // its weight in the order: a near one may have been there before
-	either      bool      // which of near ones was there before is chance
-	before      float64   // what classWeight was then
+	seats [kinds]seat
 
 	slowStartPending bool // it begins when the member is ready
 	since            time.Duration
 	nextStep         time.Duration
 	factor           float64
-
-	minShare bool // it is selectable, empty and starts slowly
-	last     int  // the ready set's picks when that began
 }
-
-// orderKind tells the orders of a ready set apart.
-type orderKind int
-
-const (
-	nowhere orderKind = iota
-	withRoom
-	overfull // by penalties alone
-)
 
 // Set makes an address ready in a ready set.
 func (m *model) Set(id, readySet int, addr string, weight uint32) {
@@ -44,7 +28,8 @@ func (m *model) Set(id, readySet int, addr string, weight uint32) {
 		return
 	}
 	moves := mb.readySet != readySet
-	if mb.readySet != none {
+	stays := !moves && mb.eligible() && weight > 0
+	if mb.readySet != none && !stays {
 		mb.unset()
 	}
 	mb.readySet, mb.weight = readySet, weight
@@ -53,6 +38,9 @@ func (m *model) Set(id, readySet int, addr string, weight uint32) {
 		mb.since, mb.endpoint.since = m.now, m.now
 	}
 	mb.advance(m.now)
+	if stays {
+		mb.reweigh()
+	}
 	mb.updateEligibility()
 	if moves || weight == 0 {
 		m.revoke(mb)
@@ -94,47 +82,39 @@ func (mb *member) busy() bool {
 	return mb.eligible() && mb.limit > 0 && mb.endpoint.inFlight >= int(mb.limit)
 }
 
-// updateEligibility puts mb into the order that it belongs to.
+func (mb *member) order(kind orderKind) *order { return mb.set.readySets[mb.readySet].orders[kind] }
+
+// updateEligibility has mb in the order while it is eligible, selectable there while it
+// is not full, and in the other order while penalties alone fill it.
 func (mb *member) updateEligibility() {
-	in := nowhere
-	switch {
-	case !mb.eligible() || mb.busy():
-	case mb.full():
-		in = overfull
-	default:
-		in = withRoom
+	room, over := &mb.seats[withRoom], &mb.seats[overfull]
+	is := mb.full() && !mb.busy()
+	if over.placed && !is {
+		mb.order(overfull).leave(mb)
 	}
-	if in != mb.in {
-		mb.in = in
-		mb.classify(mb.effective())
+	switch may := mb.eligible(); {
+	case may && !room.placed:
+		mb.order(withRoom).enter(mb, mb.effective())
+	case !may && room.placed:
+		mb.order(withRoom).leave(mb)
 	}
-	waits := mb.in == withRoom && mb.factor < 1 && mb.endpoint.inFlight == 0
-	if waits && !mb.minShare {
-		mb.last = mb.set.readySets[mb.readySet].picks
+	if room.placed {
+		mb.order(withRoom).setSelectable(mb, !mb.full())
 	}
-	mb.minShare = waits
+	if is && !over.placed {
+		mb.order(overfull).enter(mb, room.class)
+	}
+}
+
+// reweigh gives mb the class of its weight in the order, and the same one in the other.
+func (mb *member) reweigh() {
+	mb.order(withRoom).reweigh(mb, mb.effective())
+	if mb.seats[overfull].placed {
+		mb.order(overfull).reweigh(mb, mb.seats[withRoom].class)
+	}
 }
 
 func (mb *member) effective() float64 { return float64(mb.weight) * mb.factor }
-
-// classify gives mb a weight in the order: its own, or one near it that is there.
-func (mb *member) classify(weight float64) {
-	mb.classWeight, mb.either = weight, false
-	best := math.Inf(1)
-	for _, o := range mb.set.selectable(mb.readySet, mb.in) {
-		d := math.Abs(weight - o.classWeight)
-		if o != mb && d <= o.classWeight/(1<<16) && (d < best || d == best && o.classWeight < mb.classWeight) {
-			mb.classWeight, best = o.classWeight, d
-		}
-	}
-}
-
-func (mb *member) score() float64 { return float64(mb.endpoint.load()+1) / mb.classWeight }
-
-// selectable returns the members of a ready set's order, by address.
-func (r *endpointSet) selectable(readySet int, in orderKind) []*member {
-	return r.those(func(mb *member) bool { return in != nowhere && mb.in == in && mb.readySet == readySet })
-}
 
 func (r *endpointSet) those(are func(mb *member) bool) []*member {
 	var ms []*member

@@ -58,8 +58,6 @@ type endpointSet struct {
 	queued, retries, penalties, lost int // ever
 }
 
-type readySet struct{ picks int }
-
 // newModel returns an empty model.
 func newModel() *model {
 	return &model{endpoints: map[string]*endpoint{}, sets: map[int]*endpointSet{}}
@@ -68,8 +66,8 @@ func newModel() *model {
 // Open adds an endpoint set with some ready sets.
 func (m *model) Open(id, readySets int) {
 	r := &endpointSet{id: id, members: map[string]*member{}}
-	for range readySets {
-		r.readySets = append(r.readySets, &readySet{})
+	for i := range readySets {
+		r.readySets = append(r.readySets, newReadySet(r, i))
 	}
 	m.sets[id] = r
 }

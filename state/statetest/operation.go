@@ -45,7 +45,7 @@ func (s *script) acquire(id int) error {
 	readySet := s.next(levels)
 	var best []string
 	if r := s.model.sets[id]; len(r.waiting)+len(r.granted) == 0 {
-		best = sorted(r.best(readySet, withRoom, nil))
+		best = sorted(r.best(readySet, withRoom, false, nil))
 	}
 	lease, value, ok := s.sets[id].readySets[readySet].Acquire()
 	if !ok {

@@ -24,8 +24,8 @@ func (m *model) Fail(id int, penalty time.Duration, addr string, start time.Dura
 	m.retire(n)
 }
 
-// isWorst reports whether n has the highest score, alone, among its like wherever it
-// may be chosen, and nobody is busy there.
+// isWorst reports whether n's load over weight is not below what another of its like
+// would have with one more, wherever n may be chosen, and nobody is busy there.
 func (n *endpoint) isWorst() bool {
 	seats := 0
 	for _, mb := range n.members {
@@ -33,11 +33,15 @@ func (n *endpoint) isWorst() bool {
 			continue
 		}
 		seats++
-		if mb.set.count(mb.readySet, (*member).busy) > 0 || mb.in == withRoom && mb.set.count(mb.readySet, (*member).full) > 0 {
+		if mb.set.count(mb.readySet, (*member).busy) > 0 || !mb.full() && mb.set.count(mb.readySet, (*member).full) > 0 {
 			return false
 		}
-		for _, o := range mb.set.selectable(mb.readySet, mb.in) {
-			if o != mb && o.score() >= mb.score() {
+		order := mb.order(withRoom)
+		if mb.full() {
+			order = mb.order(overfull)
+		}
+		for _, o := range order.free() {
+			if o != mb && float64(o.endpoint.load()+1)/order.class(o) > float64(n.load())/order.class(mb) {
 				return false
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ type script struct {
 	live     []scriptLease
 	released []state.Lease
 	rpcs     []*scriptRPC // that have a waiter
+	totals   *state.Totals
 }
 
 type scriptSet struct {
@@ -100,7 +102,11 @@ func (s *script) check() error {
 		}
 	}
 	snapshot := s.ledger.Snapshot()
-	return errors.Join(s.model.Compare(snapshot), s.checkOldest(snapshot))
+	if again := s.ledger.SnapshotInSteps(); !reflect.DeepEqual(snapshot, again) {
+		return fmt.Errorf("the snapshot in steps is %+v, not %+v", again, snapshot)
+	}
+	s.totals = s.ledger.Totals(s.totals)
+	return errors.Join(s.model.Compare(snapshot), s.checkOldest(snapshot), compareTotals(snapshot, s.totals))
 }
 
 // checkOldest compares how old each endpoint's oldest lease is.

@@ -31,18 +31,23 @@ func (m *model) Tick() {
 // advanceAll advances slow starts, in an order that is chance.
 func (m *model) advanceAll(ms []*member) {
 	for _, mb := range ms {
-		mb.before = mb.classWeight
+		mb.seats[withRoom].before = mb.seats[withRoom].class
 	}
 	var moved []*member
 	for _, mb := range ms {
 		if mb.advance(m.now) {
 			moved = append(moved, mb)
+			mb.reweigh()
 		}
 		mb.updateEligibility()
 	}
 	for _, mb := range moved {
-		mb.either = slices.ContainsFunc(moved, mb.mixes)
-		m.unsure = m.unsure || mb.either
+		mb.seats[withRoom].either = slices.ContainsFunc(moved, mb.mixes)
+		if slices.ContainsFunc(moved, func(o *member) bool { return o != mb && o.set == mb.set && o.readySet == mb.readySet }) {
+			mb.order(withRoom).forget()
+			mb.order(overfull).forget()
+			m.unsure = true
+		}
 	}
 }
 
@@ -53,7 +58,7 @@ func (mb *member) mixes(o *member) bool {
 		d := math.Abs(w - mb.effective())
 		return d > 0 && d < w/(1<<15)
 	}
-	return o != mb && o.readySet == mb.readySet && (near(o.effective()) || near(o.before))
+	return o != mb && o.readySet == mb.readySet && (near(o.effective()) || near(o.seats[withRoom].before))
 }
 
 // advance gives mb the factor of its age and reports whether that is another one.
@@ -67,11 +72,14 @@ func (mb *member) advance(now time.Duration) bool {
 	if mb.factor < 1 {
 		mb.nextStep = min(now+max(state.Tick, s.Window/256), mb.since+s.Window)
 	}
-	if mb.in == nowhere || mb.factor == was {
-		return false
+	return mb.seats[withRoom].placed && mb.factor != was
+}
+
+// forget takes all waits as chance's.
+func (v *order) forget() {
+	for class := range v.waits {
+		v.waits[class] = wait{}
 	}
-	mb.classify(mb.effective())
-	return true
 }
 
 // slowStartFactor is Envoy's formula.

@@ -37,7 +37,7 @@ type acquisition struct {
 func (m *model) expect(r *endpointSet, t *waiter, waits bool, readySets []int, tried []string) acquisition {
 	switch {
 	case t != nil && slices.Contains(r.lapsed, t):
-		if c, _ := r.bestIn(r.queueSets, nil); len(c.best) > 0 {
+		if c, _ := r.bestIn(r.queueSets, true, nil); len(c.best) > 0 {
 			return acquisition{outcome: state.Chosen, choice: c}
 		}
 		return acquisition{outcome: state.Queued}
@@ -49,19 +49,18 @@ func (m *model) expect(r *endpointSet, t *waiter, waits bool, readySets []int, t
 	waits = waits && len(r.waiting) < r.guards.MaxQueued
 	if len(tried) > 0 {
 		for _, sets := range [][]int{readySets, r.queueSets} {
-			c, _ := r.bestIn(sets, tried)
+			c, _ := r.bestIn(sets, false, tried)
 			if len(c.best) > 0 {
 				return acquisition{outcome: state.Chosen, choice: c, retry: true}
 			}
-			m.Choose(r.id, c, "", tried...)
 		}
 		if waits && r.guards.FailurePenalty > 0 && r.othersReady(r.serving(readySets), tried) {
 			return acquisition{outcome: state.Queued, retry: true}
 		}
 	}
-	c, full := r.bestIn(readySets, nil)
+	c, full := r.bestIn(readySets, false, nil)
 	if full {
-		c, _ = r.bestIn(r.queueSets, nil)
+		c, _ = r.bestIn(r.queueSets, false, nil)
 	}
 	switch {
 	case len(c.best) > 0:
@@ -249,7 +248,7 @@ func (r *endpointSet) next() (*waiter, choice) {
 		}
 	}
 	for _, t := range r.waiting {
-		if c, _ := r.bestIn(r.queueSets, t.except()); len(c.best) > 0 {
+		if c, _ := r.bestIn(r.queueSets, true, t.except()); len(c.best) > 0 {
 			return t, c
 		}
 	}

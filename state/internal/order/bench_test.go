@@ -29,7 +29,7 @@ func BenchmarkSetLoad(b *testing.B) {
 				o, _ := newBench(n, benchWeights[weights])
 				loads := make([]int64, n)
 				choose := func() Handle {
-					h := o.First()
+					h := o.Next(false)
 					loads[h]++
 					o.SetLoad(h, loads[h])
 					return h

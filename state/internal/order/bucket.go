@@ -14,10 +14,6 @@ type bucket struct {
 // skipLevel is a bucket's neighbours on one level of the skip list.
 type skipLevel struct{ prev, next int32 }
 
-// score returns the one that values of this bucket have with a weight. It divides,
-// since equal rationals must be equal floats.
-func (b *bucket) score(weight float64) float64 { return float64(b.load+1) / weight }
-
 // push puts h at the end of bucket b.
 func (o *Order[V]) push(h Handle, b int32) {
 	s, to := &o.slots[h], &o.buckets[b]

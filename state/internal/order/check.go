@@ -6,10 +6,16 @@ import (
 	"math"
 )
 
+// Standing is where a value is meant to stand.
+type Standing struct {
+	Weight    float64
+	Load      int64 // of no interest when suspended
+	Suspended bool
+}
+
 // Check returns what is wrong in the order, nil when all invariants hold. want
-// tells the weight and the load that a value is meant to have. It costs O(n): it
-// is for tests.
-func (o *Order[V]) Check(want func(V) (weight float64, load int64)) error {
+// tells where a value is meant to stand. It costs O(n): it is for tests.
+func (o *Order[V]) Check(want func(V) Standing) error {
 	var errs []error
 	inBuckets, buckets := 0, 0
 	for q, c := range o.byWeight {
@@ -21,38 +27,61 @@ func (o *Order[V]) Check(want func(V) (weight float64, load int64)) error {
 			errs = append(errs, fmt.Errorf("class %v is found by another weight", o.classes[c].weight))
 		}
 	}
-	if inBuckets != o.used {
-		errs = append(errs, fmt.Errorf("%d values in buckets, %d in use", inBuckets, o.used))
+	if inBuckets != o.placed {
+		errs = append(errs, fmt.Errorf("%d values in buckets, %d are counted", inBuckets, o.placed))
 	}
-	errs = append(errs, o.checkHandles(want), o.checkFree(buckets), o.checkTree())
+	errs = append(errs, o.checkHandles(want), o.checkFree(buckets), o.checkTurns(), o.checkTree())
 	return errors.Join(errs...)
 }
 
 // checkHandles asserts that each handle is used or free, once, and that those
 // used are where their weight and load belong.
-func (o *Order[V]) checkHandles(want func(V) (weight float64, load int64)) error {
+func (o *Order[V]) checkHandles(want func(V) Standing) error {
 	if len(o.handles) != len(o.slots) {
 		return fmt.Errorf("%d handles for %d slots", len(o.handles), len(o.slots))
 	}
+	members := map[int32]int{}
 	for i, h := range o.handles {
 		s := &o.slots[h]
 		if s.index != int32(i) {
 			return fmt.Errorf("handle %d is not at its index %d", h, s.index)
 		}
-		if used := i < o.used; used != (s.bucket != none) {
-			return fmt.Errorf("handle %d in bucket %d is used: %t", h, s.bucket, used)
+		if used := i < o.used; used != (s.class != none) {
+			return fmt.Errorf("handle %d in class %d is used: %t", h, s.class, used)
 		}
-		if s.bucket == none {
+		if s.class == none {
 			continue
 		}
-		weight, load := want(s.value)
-		b := &o.buckets[s.bucket]
-		if b.load != load {
-			return fmt.Errorf("handle %d with load %d stands at %d", h, load, b.load)
+		members[s.class]++
+		if err := o.checkStanding(h, want(s.value)); err != nil {
+			return err
 		}
-		if w := o.classes[b.class].weight; math.Abs(weight-w) > nearWeight*w {
-			return fmt.Errorf("handle %d with weight %v stands in class %v", h, weight, w)
+	}
+	for _, c := range o.byWeight {
+		if n := int(o.classes[c].members); n != members[c] {
+			return fmt.Errorf("class %v has %d members, %d are of it", o.classes[c].weight, n, members[c])
 		}
+	}
+	return nil
+}
+
+func (o *Order[V]) checkStanding(h Handle, want Standing) error {
+	s := &o.slots[h]
+	if suspended := s.bucket == none; suspended != want.Suspended {
+		return fmt.Errorf("handle %d in bucket %d is suspended: %t", h, s.bucket, want.Suspended)
+	}
+	if w := o.classes[s.class].weight; math.Abs(want.Weight-w) > nearWeight*w {
+		return fmt.Errorf("handle %d with weight %v stands in class %v", h, want.Weight, w)
+	}
+	if s.bucket == none {
+		return nil
+	}
+	b := &o.buckets[s.bucket]
+	if b.load != want.Load {
+		return fmt.Errorf("handle %d with load %d stands at %d", h, want.Load, b.load)
+	}
+	if b.class != s.class {
+		return fmt.Errorf("handle %d of class %d stands in one of class %d", h, s.class, b.class)
 	}
 	return nil
 }
@@ -73,42 +102,69 @@ func (o *Order[V]) checkFree(buckets int) error {
 	return nil
 }
 
-// checkTree asserts that the tree holds the classes, each by its key, and plays
-// all matches. Of equals that wait equally long any may have won. An only class is
-// not kept up to date.
-func (o *Order[V]) checkTree() error {
-	t := &o.tree
-	if t.size != len(o.byWeight) {
-		return fmt.Errorf("%d classes in use, %d in the tree", len(o.byWeight), t.size)
-	}
-	if t.size > 0 && o.classes[t.best].size == 0 {
-		return fmt.Errorf("class %d is best and empty", t.best)
-	}
-	if t.size < 2 {
-		return nil
-	}
-	for i, score := range t.scores[0] {
-		want := classKey{score: math.Inf(1)}
-		if i < len(o.classes) && o.classes[i].size > 0 {
-			want = o.key(int32(i))
+// checkTurns asserts that the sums are those of the values, and that steps are what
+// they are of.
+func (o *Order[V]) checkTurns() error {
+	load, weight := int64(0), 0.0
+	for _, c := range o.byWeight {
+		cl := &o.classes[c]
+		weight += cl.span()
+		for i := cl.lowest; i != none; i = o.buckets[i].next {
+			load += o.buckets[i].load * int64(o.buckets[i].size)
 		}
-		if score != want.score || !math.IsInf(score, 1) && t.stamps[i] != want.stamp {
-			return fmt.Errorf("leaf %d has key {%v %d}, not %v", i, score, t.stamps[i], want)
+		if cl.takers != cl.size || cl.takers > cl.members {
+			return fmt.Errorf("class %v: %d take turns, %d are in buckets, of %d", cl.weight, cl.takers, cl.size, cl.members)
+		}
+		if want := 1 / (float64(cl.takers) * cl.weight); cl.takers > 0 && cl.step != want {
+			return fmt.Errorf("class %v: a step is %v, want %v", cl.weight, cl.step, want)
+		}
+		if !(cl.turn >= 0) || math.IsInf(cl.turn, 1) {
+			return fmt.Errorf("class %v: its turn is %v", cl.weight, cl.turn)
 		}
 	}
-	for k := 1; k < len(t.scores); k++ {
-		for g := range t.scores[k] {
-			won, score := t.play(k-1, g)
-			same := won == t.winners[k][g] || math.IsInf(score, 1) || t.stamps[won] == t.stamps[t.winners[k][g]]
-			if score != t.scores[k][g] || !same {
-				return fmt.Errorf("match %d of level %d was won by leaf %d with %v", g, k, t.winners[k][g], t.scores[k][g])
-			}
-		}
+	if load != o.turns.load {
+		return fmt.Errorf("the load is %d, %d are counted", load, o.turns.load)
 	}
-	if root := t.winners[len(t.winners)-1][0]; root != t.best {
-		return fmt.Errorf("class %d is best, %d has won", t.best, root)
+	if sum := o.turns.weight.value(); math.Abs(sum-weight) > 1e-12*weight {
+		return fmt.Errorf("the weight is %v, %v is counted", weight, sum)
+	}
+	if o.turns.now < 0 || o.turns.drawn && len(o.byWeight) == 0 {
+		return fmt.Errorf("the time is %v with %d classes, drawn: %t", o.turns.now, len(o.byWeight), o.turns.drawn)
 	}
 	return nil
+}
+
+// checkTree asserts that the tree holds the classes that have values in buckets, each
+// by its key, where there are several classes.
+func (o *Order[V]) checkTree() error {
+	held := 0
+	for _, c := range o.byWeight {
+		cl := &o.classes[c]
+		want := len(o.byWeight) > 1 && cl.size > 0
+		if has := o.tree.has(c); has != want {
+			return fmt.Errorf("class %v is in the tree: %t", cl.weight, has)
+		}
+		if len(o.byWeight) == 1 && c != o.only {
+			return fmt.Errorf("class %d is taken as the only one, not %d", o.only, c)
+		}
+		if !want {
+			continue
+		}
+		held++
+		p := o.tree.at[c]
+		leaf, key := &o.tree.nodes[p.leaf], o.key(c)
+		got := leaf.key(p.index)
+		if o.stale == c {
+			key.turn = got.turn // it is to be taken up
+		}
+		if got != key || leaf.child[p.index] != c {
+			return fmt.Errorf("class %v stands by %v, not %v", cl.weight, got, key)
+		}
+	}
+	if o.tree.nodes == nil {
+		return nil
+	}
+	return o.tree.check(held)
 }
 
 // checkClass returns the number of its values and of its buckets, too.
@@ -142,7 +198,7 @@ func (o *Order[V]) checkClass(c int32) (values, buckets int, _ error) {
 	if onLevel != [maxLevels]int{} {
 		errs = append(errs, fmt.Errorf("class %v: more or fewer buckets on the levels than have them: %v", cl.weight, onLevel))
 	}
-	if values != cl.size || values == 0 {
+	if values != int(cl.size) || cl.members == 0 {
 		errs = append(errs, fmt.Errorf("class %v: size %d with %d values", cl.weight, cl.size, values))
 	}
 	return values, buckets, errors.Join(errs...)

@@ -43,10 +43,10 @@ var corruptions = map[string]struct {
 	"lost handle":        {func(b *body) { b.handles = b.handles[1:] }, "51 handles for 52 slots"},
 	"handle's index":     {func(b *body) { b.slots[3].index = 4 }, "is not at its index"},
 	"handle twice":       {func(b *body) { b.handles[3] = b.handles[4] }, "is not at its index"},
-	"free handle in use": {func(b *body) { b.used++ }, "values in buckets, 52 in use"},
-	"used handle free":   {func(b *body) { b.used-- }, "values in buckets, 50 in use"},
-	"free slot's bucket": {func(b *body) { b.slots[20].bucket = 0 }, "in bucket 0 is used: false"},
-	"used slot's bucket": {func(b *body) { b.slots[21].bucket = none }, "in bucket -1 is used: true"},
+	"free handle in use": {func(b *body) { b.used++ }, "in class -1 is used: true"},
+	"used handle free":   {func(b *body) { b.used-- }, "is used: false"},
+	"free slot's class":  {func(b *body) { b.slots[20].class = 0 }, "in class 0 is used: false"},
+	"used slot's bucket": {func(b *body) { b.slots[21].bucket = none }, "in bucket -1 is suspended: false"},
 
 	"class's quantum":  {func(b *body) { b.byWeight[1] = 0 }, "is found by another weight"},
 	"lost class":       {func(b *body) { b.classes = append(b.classes, weightClass{}) }, "free of"},
@@ -69,14 +69,19 @@ var corruptions = map[string]struct {
 	"slot's neighbour":        {func(b *body) { b.slots[b.low().tail].prev = None }, "is broken at"},
 	"order of waiting":        {func(b *body) { b.slots[b.low().head].stamp = 1 << 40 }, "is broken at"},
 
-	"lost from the tree":  {func(b *body) { b.tree.size-- }, "2 classes in use, 1 in the tree"},
-	"best and empty":      {func(b *body) { b.classes[0].size = 0 }, "class 0 is best and empty"},
-	"leaf's score":        {func(b *body) { b.tree.scores[0][1] = 7 }, "leaf 1 has key"},
-	"leaf's stamp":        {func(b *body) { b.tree.stamps[1]-- }, "leaf 1 has key"},
-	"leaf of no class":    {func(b *body) { b.tree.scores[0][2] = 7 }, "leaf 2 has key"},
-	"match by score":      {func(b *body) { b.tree.scores[1][0] = 7 }, "was won by"},
-	"match by waiting":    {func(b *body) { b.tree.winners[1][0] ^= 1 }, "was won by"},
-	"best is not the one": {func(b *body) { b.tree.best ^= 1 }, "class 1 is best, 0 has won"},
+	"suspended or not":   {func(b *body) { b.slots[5].value[0] = -1 }, "is suspended: true"},
+	"members":            {func(b *body) { b.classes[0].members++ }, "has 51 members, 50 are of it"},
+	"class of a slot":    {func(b *body) { b.slots[5].class = 1; b.slots[5].value[0] = 2 }, "stands in one of class 0"},
+	"takers":             {func(b *body) { b.classes[0].takers-- }, "49 take turns, 50 are in buckets"},
+	"step":               {func(b *body) { b.classes[0].step *= 2 }, "a step is"},
+	"turn":               {func(b *body) { b.classes[0].turn = -1 }, "its turn is"},
+	"sum of loads":       {func(b *body) { b.turns.load++ }, "are counted"},
+	"sum of weights":     {func(b *body) { b.turns.weight.low = 1e-9 }, "is counted"},
+	"time":               {func(b *body) { b.turns.now = -1 }, "the time is"},
+	"values":             {func(b *body) { b.placed++ }, "are counted"},
+	"lost from the tree": {func(b *body) { b.tree.remove(0) }, "is in the tree: false"},
+	"level in the tree":  {func(b *body) { b.tree.nodes[0].level[0]++ }, "stands by"},
+	"turn in the tree":   {func(b *body) { b.classes[1].turn++ }, "stands by"},
 }
 
 func TestCheckSeesEachCorruption(t *testing.T) {
@@ -95,5 +100,5 @@ func TestCheckSeesEachCorruption(t *testing.T) {
 }
 
 func (b *body) check() error {
-	return b.Check(func(v [2]int64) (float64, int64) { return float64(v[0]), v[1] })
+	return b.Check(func(v [2]int64) Standing { return Standing{float64(v[0]), v[1], v[0] < 0} })
 }

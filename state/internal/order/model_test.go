@@ -11,22 +11,104 @@ import (
 
 // item is a value of the model, and of the order that is compared with it.
 type item struct {
-	handle Handle
-	weight float64
-	class  float64 // the weight that it is taken as having
-	load   int64
-	since  uint64
+	handle    Handle
+	weight    float64
+	class     float64 // the weight that it is taken as having
+	load      int64
+	since     uint64
+	suspended bool
+	aside     bool // it is excluded now
 }
 
-func (i *item) score() float64 { return float64(i.load+1) / i.class }
-
-// model is the rules said naively: one list by how long the items wait. Where
-// chance decides it follows the order, after it has seen that nothing else moved.
+// model is the rules said naively: one list by how long the items wait, and the turns
+// of the classes. Where chance decides it follows the order, after it has seen that
+// nothing else moved.
 type model struct {
 	*testing.T
 	order Order[*item]
 	items []*item
 	clock uint64
+	turns map[float64]float64 // by class
+	now   float64
+	drawn bool
+}
+
+func newModel(t *testing.T) *model { return &model{T: t, turns: map[float64]float64{}} }
+
+// those returns the items of a class, 0 for all, that are so.
+func (m *model) those(class float64, are func(i *item) bool) []*item {
+	var is []*item
+	for _, i := range m.items {
+		if (class == 0 || i.class == class) && are(i) {
+			is = append(is, i)
+		}
+	}
+	return is
+}
+
+func (m *model) takers(class float64) float64 {
+	return float64(len(m.those(class, func(i *item) bool { return !i.suspended })))
+}
+
+func free(i *item) bool { return !i.suspended && !i.aside }
+
+// level returns load over weight of a class, with so many more; +Inf where nobody is
+// to be chosen.
+func (m *model) level(class, more float64) float64 {
+	is := m.those(class, free)
+	if len(is) == 0 {
+		return math.Inf(1)
+	}
+	low := slices.MinFunc(is, func(a, b *item) int { return int(a.load - b.load) }).load
+	above := m.those(class, func(i *item) bool { return free(i) && i.load > low })
+	return (float64(low) + (float64(len(above))+more)/float64(len(is))) / class
+}
+
+// limit returns the level below which a class may be chosen.
+func (m *model) limit() float64 {
+	load, weight, limit := 1.0, 0.0, math.Inf(1)
+	for _, i := range m.those(0, free) {
+		load += float64(i.load)
+		weight += i.class
+	}
+	for class := range m.turns {
+		limit = min(limit, m.level(class, 1))
+	}
+	return min(limit, load/weight)
+}
+
+// resized tells that by more items of a class take turns.
+func (m *model) resized(class, by float64) {
+	is, wait := m.takers(class), max(0, m.turns[class]-m.now)
+	switch was := is - by; {
+	case is == 0:
+	case was == 0:
+		m.turns[class] = m.now + min(wait, 1/(is*class))
+	default:
+		m.turns[class] = m.now + wait*was/is
+	}
+}
+
+// joined takes i up, and where chance has put the turn of a class that is new.
+func (m *model) joined(i *item) {
+	i.class = m.near(i.weight)
+	if _, ok := m.turns[i.class]; ok {
+		return
+	}
+	turn := m.order.classes[m.order.slots[i.handle].class].turn
+	require.Greater(m, turn, m.now)
+	require.LessOrEqual(m, turn, m.now+1/i.class*(1+1e-9))
+	m.turns[i.class] = turn
+}
+
+// left forgets what nobody is of.
+func (m *model) left(class float64) {
+	if len(m.those(class, func(*item) bool { return true })) == 0 {
+		delete(m.turns, class)
+	}
+	if len(m.items) == 0 {
+		m.now, m.drawn = 0, false
+	}
 }
 
 // near returns the class that a new value of the weight is in.
@@ -45,7 +127,7 @@ func (m *model) near(weight float64) float64 {
 func (m *model) bucket(class float64, load int64) []*item {
 	var equals []*item
 	for _, i := range m.items {
-		if i.class == class && i.load == load {
+		if i.class == class && i.load == load && free(i) {
 			equals = append(equals, i)
 		}
 	}
@@ -73,117 +155,227 @@ func (m *model) requeue(i *item) {
 }
 
 func (m *model) append(weight float64, load int64) {
-	i := &item{weight: weight, class: m.near(weight), load: load}
+	i := &item{weight: weight, load: load}
 	i.handle = m.order.Append(weight, load, i)
+	m.joined(i)
 	m.requeue(i)
+	m.resized(i.class, 1)
 }
 
-// insert takes over where chance has put the value.
 func (m *model) insert(weight float64, load int64) {
-	i := &item{weight: weight, class: m.near(weight), load: load}
-	equals := m.bucket(i.class, load)
+	i := &item{weight: weight, load: load}
+	equals := m.bucket(m.near(weight), load)
 	i.handle = m.order.Insert(weight, load, i)
+	m.joined(i)
+	m.placed(i, equals)
+	m.resized(i.class, 1)
+}
+
+// placed takes over where among its equals chance has put the value.
+func (m *model) placed(i *item, equals []*item) {
 	m.clock++
 	s := m.order.slots[i.handle]
 	i.since = s.stamp
-	if len(equals) == 0 {
+	switch {
+	case len(equals) == 0:
 		require.LessOrEqual(m, i.since, m.clock)
 		m.putBack(i)
-		return
-	}
-	if s.next == None {
+	case s.next == None:
 		require.Equal(m, m.clock, i.since)
 		m.items = append(m.items, i)
-		return
+	default:
+		before := m.order.slots[s.next].value
+		require.Contains(m, equals, before)
+		require.Equal(m, before.since, i.since)
+		m.items = slices.Insert(m.items, slices.Index(m.items, before), i)
 	}
-	before := m.order.slots[s.next].value
-	require.Contains(m, equals, before)
-	require.Equal(m, before.since, i.since)
-	m.items = slices.Insert(m.items, slices.Index(m.items, before), i)
 }
 
 func (m *model) remove(i *item) {
 	m.order.Remove(i.handle)
 	m.drop(i)
+	if !i.suspended {
+		m.resized(i.class, -1)
+	}
+	m.left(i.class)
+}
+
+func (m *model) suspend(i *item) {
+	if i.suspended {
+		m.order.Resume(i.handle, i.load)
+		m.drop(i)
+		m.requeue(i)
+	} else {
+		m.order.Suspend(i.handle)
+	}
+	i.suspended = !i.suspended
+	m.resized(i.class, map[bool]float64{true: -1, false: 1}[i.suspended])
 }
 
 func (m *model) setLoad(i *item, load int64) {
+	i.load = load
+	if i.suspended {
+		return // it says so when it is back
+	}
 	m.order.SetLoad(i.handle, load)
 	m.drop(i)
-	i.load = load
 	m.requeue(i)
 }
 
-func (m *model) setWeight(i *item, weight float64) {
-	m.order.SetWeight(i.handle, weight)
+func (m *model) setWeight(i *item, weight float64, renew bool) {
+	was, wait := i.class, max(0, m.turns[i.class]-m.now)*i.class
+	alone := len(m.those(was, func(*item) bool { return true })) == 1
+	if renew {
+		m.order.Renew(i.handle, weight)
+	} else {
+		m.order.SetWeight(i.handle, weight)
+	}
+	i.weight = weight
+	place := func() {
+		if renew && !i.suspended {
+			m.placed(i, m.bucket(i.class, i.load))
+		} else {
+			m.putBack(i)
+		}
+	}
+	if !alone && m.near(weight) == was {
+		if renew {
+			m.drop(i)
+			place()
+		}
+		return
+	}
+	now, drawn := m.now, m.drawn
 	m.drop(i)
-	i.weight, i.class = weight, m.near(weight)
-	m.putBack(i)
+	if !i.suspended {
+		m.resized(was, -1)
+	}
+	m.left(was)
+	m.now, m.drawn = now, drawn
+	i.class = m.near(weight)
+	_, there := m.turns[i.class]
+	switch {
+	case there:
+	case alone:
+		m.turns[i.class] = m.now + wait/i.class
+	default:
+		m.joined(i)
+	}
+	place()
+	if !i.suspended && there {
+		m.resized(i.class, 1)
+	}
 }
 
-// choose has the value that is first, but for some, take one load more.
-func (m *model) choose(but ...*item) {
+// choose has the value that is next, but for some, take one load more.
+func (m *model) choose(forced bool, but ...*item) {
+	but = slices.DeleteFunc(but, func(i *item) bool { return i.suspended })
 	var hs []Handle
 	for _, i := range but {
 		hs = append(hs, i.handle)
-		m.drop(i)
+		i.aside = true
 	}
-	m.order.Excluding(hs, func() {
-		m.requireFirst()
-		if first := m.order.First(); first != None {
-			i := m.order.Value(first)
-			m.setLoad(i, i.load+1)
-		}
-	})
+	m.order.Excluding(hs, func() { m.chooseOne(forced || len(but) > 0) })
 	for _, i := range but {
-		i.class = m.near(i.class)
+		i.aside = false
+		m.drop(i)
 		m.requeue(i)
 	}
 }
 
-// requireFirst compares what is to be chosen next with the best of all. Of those
-// that have the same score and have waited equally long, any class may be first.
+func (m *model) chooseOne(forced bool) {
+	m.requireFirst()
+	limit, chance := m.limit(), !m.drawn && !forced
+	h := m.order.Next(forced)
+	if len(m.those(0, free)) == 0 {
+		require.Equal(m, None, h)
+		return
+	}
+	i := m.order.Value(h)
+	m.requireNext(i, limit, chance)
+	if len(m.turns) > 1 {
+		if chance {
+			m.turns[i.class] = min(m.now, m.turns[i.class])
+		}
+		from, step := max(m.now, m.turns[i.class]), 1/(m.takers(i.class)*i.class)
+		if !forced {
+			m.now, m.drawn = from, true
+		}
+		if step < from*fineness { // time begins anew
+			for class, turn := range m.turns {
+				m.turns[class] = max(0, turn-m.now)
+			}
+			from, m.now = from-m.now, 0
+		}
+		m.turns[i.class] = from + step
+	}
+	m.setLoad(i, i.load+1)
+}
+
+// requireFirst compares what is to be chosen next with the best of all.
 func (m *model) requireFirst() {
 	first := m.order.First()
-	if len(m.items) == 0 {
+	if len(m.those(0, free)) == 0 || len(m.turns) > 1 && !m.drawn {
 		require.Equal(m, None, first)
 		return
 	}
 	require.NotEqual(m, None, first)
-	best := slices.MinFunc(m.items, func(a, b *item) int {
-		if a.score() != b.score() {
-			return int(math.Copysign(1, a.score()-b.score()))
+	m.requireNext(m.order.Value(first), m.limit(), false)
+}
+
+// requireNext requires that an item is the one to be chosen: its class is below the
+// limit and, but for chance, no class below it has an earlier turn. What is near by
+// rounding is taken as either.
+func (m *model) requireNext(i *item, limit float64, chance bool) {
+	const little = 1e-12
+	low := slices.MinFunc(m.those(i.class, free), func(a, b *item) int { return int(a.load - b.load) }).load
+	require.Same(m, m.bucket(i.class, low)[0], i)
+	if len(m.turns) == 1 {
+		return
+	}
+	require.Less(m, m.level(i.class, 0), limit*(1+little))
+	for class, turn := range m.turns {
+		if !chance && m.level(class, 0) < limit*(1-little) {
+			require.LessOrEqual(m, m.turns[i.class], turn+little*(1+turn), "%v before %v", i.class, class)
 		}
-		return int(int64(a.since - b.since))
-	})
-	got := m.order.Value(first)
-	require.Equal(m, best.score(), got.score())
-	require.Equal(m, best.since, got.since)
-	require.Same(m, m.bucket(got.class, got.load)[0], got)
+	}
 }
 
 func (m *model) check() {
-	require.NoError(m, m.order.Check(func(i *item) (float64, int64) { return i.weight, i.load }))
-	require.Equal(m, len(m.items), m.order.Len())
+	require.NoError(m, m.order.Check(func(i *item) Standing { return Standing{i.weight, i.load, i.suspended} }))
+	require.Equal(m, m.takers(0), float64(m.order.Len()))
 	m.requireFirst()
-	highest, several := 0.0, false
-	for _, i := range m.items {
-		several = several && i.score() <= highest || i.score() == highest
-		highest = max(highest, i.score())
-	}
 	for _, i := range m.items {
 		require.Same(m, i, m.order.Value(i.handle))
 		require.Equal(m, i.class, m.order.ClassWeight(i.handle))
-		require.Equal(m, i.since, m.order.slots[i.handle].stamp)
-		require.Equal(m, i.score() == highest && !several, m.order.IsWorst(i.handle))
+		if !i.suspended {
+			require.Equal(m, i.since, m.order.slots[i.handle].stamp)
+		}
+		require.InEpsilon(m, 1+m.turns[i.class], 1+m.order.classes[m.order.slots[i.handle].class].turn, 1e-9)
+		if i.suspended {
+			continue
+		}
+		higher := slices.ContainsFunc(m.items, func(o *item) bool {
+			return o != i && !o.suspended && float64(o.load+1)/o.class > float64(i.load)/i.class
+		})
+		require.Equal(m, !higher, m.order.IsWorst(i.handle))
+		phase := 1.0
+		if len(m.turns) > 1 {
+			phase = max(leastPhase, (m.turns[i.class]-m.now)*m.takers(i.class)*i.class)
+		}
+		require.InEpsilon(m, (float64(i.load)+phase)/i.class, m.order.Score(i.handle), 1e-6)
 	}
 }
 
-// drain chooses and removes until nothing is left.
+// drain removes, from the next one on, until nothing is left.
 func (m *model) drain() {
 	for len(m.items) > 0 {
+		i := m.items[0]
+		if first := m.order.First(); first != None {
+			i = m.order.Value(first)
+		}
+		m.remove(i)
 		m.requireFirst()
-		m.remove(m.order.Value(m.order.First()))
 	}
 	m.check()
 }
@@ -193,7 +385,9 @@ var weights = []float64{1, 2, 3, 5, 0.1, 1 << 30, 1<<30 + 1<<14, 1<<30 + 1<<15, 
 
 // run plays a script: four bytes are one step.
 func (m *model) run(script []byte) {
+	step := 0
 	for ; len(script) >= 4; script = script[4:] {
+		step++
 		op, arg, weight := script[0], int(script[1]), weights[int(script[2])%len(weights)]
 		load := int64(script[3] % 8)
 		if script[3] >= 192 {
@@ -203,7 +397,7 @@ func (m *model) run(script []byte) {
 			op %= 2
 		}
 		pick := func() *item { return m.items[arg%len(m.items)] }
-		switch op % 12 {
+		switch op % 16 {
 		case 0:
 			m.insert(weight, load)
 		case 1, 2:
@@ -216,13 +410,17 @@ func (m *model) run(script []byte) {
 			i := pick()
 			m.setLoad(i, max(i.load-1, 0))
 		case 7:
-			m.setWeight(pick(), weight)
+			m.setWeight(pick(), weight, step%2 == 0)
 		case 8:
-			m.choose(pick())
+			m.choose(false, pick())
 		case 9:
-			m.choose(m.items[0], m.items[len(m.items)-1])
+			m.choose(false, m.items[0], m.items[len(m.items)-1])
+		case 10, 11:
+			m.suspend(pick())
+		case 12:
+			m.choose(true)
 		default:
-			m.choose()
+			m.choose(false)
 		}
 		m.check()
 	}
@@ -239,7 +437,7 @@ func FuzzOrderAgreesWithTheModel(f *testing.F) {
 		f.Add(script)
 	}
 	f.Fuzz(func(t *testing.T, script []byte) {
-		(&model{T: t}).run(script[:min(len(script), 400)])
+		newModel(t).run(script[:min(len(script), 400)])
 	})
 }
 
@@ -255,7 +453,7 @@ func TestManyValuesAgreeWithTheModel(t *testing.T) {
 		for _, widest := range []int64{3, 1200} {
 			t.Run(name, func(t *testing.T) {
 				const n, steps = 300, 2000
-				m := &model{T: t}
+				m := newModel(t)
 				for i := range n {
 					m.insert(weightOf(i), 0)
 				}

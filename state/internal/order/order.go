@@ -1,10 +1,19 @@
 // Package order keeps values by weight and load so that the next one to choose
-// is at hand: the one with the lowest score, (load + 1) / weight. Of equal scores
-// the one that waits longest comes first. It has waited since it was appended or
-// since its load changed; a new one is taken to have come at random.
+// is at hand. The values of one weight form a class, those of one class and load a
+// bucket.
 //
-// The values of one weight form a class, those of one class and load a bucket,
-// first in, first out. A change costs O(log n), whatever the load becomes.
+// Within a class the lowest load comes first, and of equals the one that waits
+// longest. It has waited since it was appended or since its load changed; a new one
+// is taken to have come at random.
+//
+// Among classes counts decide first: nobody is chosen that would get a whole unit
+// above its weighted share of the load, or above what another would have with one
+// more. Those that remain take turns in proportion to their weights, so that choices
+// one after another are spread by weight, and so are the first ones of many orders
+// that know nothing of each other.
+//
+// A change costs O(log n), whatever the load becomes; where all have one weight, a
+// load that changes by one costs O(1).
 package order
 
 // Handle names a value of an Order, from the call that put it in to its Remove.
@@ -17,42 +26,82 @@ const None Handle = -1
 const none = -1
 
 // Order holds values of type V. The zero Order is empty. It is not safe for
-// concurrent use. A handle that it takes must be in use.
+// concurrent use. A handle that it takes must be in use, and not suspended unless it
+// says so.
 type Order[V any] struct {
 	slots   []slot[V] // by handle
 	handles []Handle  // of all slots: first the ones in use, then the free ones
 	used    int
+	placed  int // of those in use, the ones in buckets
 
 	buckets     []bucket
 	freeBuckets []int32
 	classes     []weightClass
 	freeClasses []int32
 	byWeight    map[uint64]int32 // classes in use, by quantum of the weight
-	tree        classTree
+	only        int32            // the class, where there is one only
+	tree        classTree        // of the classes with buckets, where there are more
+	stale       int32            // the class whose turn the tree does not know yet, or none
+	turns       turns
 	clock       uint64 // counts the stamps
 }
 
-// Len returns how many values there are.
-func (o *Order[V]) Len() int { return o.used }
+// Len returns how many values there are that may be chosen.
+func (o *Order[V]) Len() int { return o.placed }
 
-// Value returns the value of h.
+// Value returns the value of h, which may be suspended.
 func (o *Order[V]) Value(h Handle) V { return o.slots[h].value }
 
-// SetValue changes the value of h, and nothing else.
+// SetValue changes the value of h, which may be suspended, and nothing else.
 func (o *Order[V]) SetValue(h Handle, value V) { o.slots[h].value = value }
 
-// ClassWeight returns the weight that h is taken as having: its own, or one near
-// it that another value had before.
-func (o *Order[V]) ClassWeight(h Handle) float64 {
-	return o.classes[o.buckets[o.slots[h].bucket].class].weight
-}
+// ClassWeight returns the weight that h, which may be suspended, is taken as having:
+// its own, or one near it that another value had before.
+func (o *Order[V]) ClassWeight(h Handle) float64 { return o.classes[o.slots[h].class].weight }
 
-// First returns the handle to choose next, None when the order is empty.
-func (o *Order[V]) First() Handle {
-	if o.tree.size == 0 {
+// Next returns the handle to choose now, None when there is none, and takes it as
+// chosen: its class has had a turn. Its load is the caller's to change. forced says
+// that the choice is among a part of the values only, or that it is not the order's
+// own.
+func (o *Order[V]) Next(forced bool) Handle {
+	if o.placed == 0 {
 		return None
 	}
-	return o.head(o.tree.best)
+	c := o.only
+	if len(o.byWeight) > 1 {
+		o.refresh()
+		if o.turns.drawn || forced {
+			c = o.chooseClass()
+		} else {
+			c = o.drawClass()
+		}
+		o.charge(c, forced)
+	}
+	return o.head(c)
+}
+
+// First returns the handle that Next would return, None when the order is empty or
+// the first choice among its classes is yet to be drawn.
+func (o *Order[V]) First() Handle {
+	c := o.only
+	if len(o.byWeight) > 1 && o.placed > 0 {
+		if !o.turns.drawn {
+			return None
+		}
+		o.refresh()
+		c = o.chooseClass()
+	}
+	if o.placed == 0 {
+		return None
+	}
+	return o.head(c)
+}
+
+// refresh tells the tree the turn that it does not know yet.
+func (o *Order[V]) refresh() {
+	if o.stale != none {
+		o.update(o.stale)
+	}
 }
 
 // head returns the handle of class c that is to be chosen next.
@@ -62,8 +111,9 @@ func (o *Order[V]) head(c int32) Handle { return o.buckets[o.classes[c].lowest].
 // above 0.
 func (o *Order[V]) Insert(weight float64, load int64, value V) Handle {
 	h := o.newHandle(value)
-	c, b := o.bucketFor(weight, load)
-	o.insertRandom(h, b)
+	c := o.enlist(h, weight)
+	o.resize(c, 1)
+	o.insertRandom(h, o.bucketFor(c, load))
 	o.update(c)
 	return h
 }
@@ -71,33 +121,34 @@ func (o *Order[V]) Insert(weight float64, load int64, value V) Handle {
 // Append adds a value behind its equals. The weight must be above 0.
 func (o *Order[V]) Append(weight float64, load int64, value V) Handle {
 	h := o.newHandle(value)
-	o.requeue(h, weight, load)
+	o.enlist(h, weight)
+	o.Resume(h, load)
 	return h
 }
 
-// Remove takes h out. Other handles stay as they are.
+// Remove takes h, which may be suspended, out. Other handles stay as they are.
 func (o *Order[V]) Remove(h Handle) {
-	o.detach(h)
+	if s := &o.slots[h]; s.bucket != none {
+		c := s.class
+		o.detach(h)
+		o.resize(c, -1)
+	}
+	o.delist(h)
 	o.freeHandle(h)
 }
 
-// SetWeight changes the weight of h, which must be above 0. It keeps its turn: it
-// waits since when it waited.
-func (o *Order[V]) SetWeight(h Handle, weight float64) {
-	load, stamp := o.buckets[o.slots[h].bucket].load, o.slots[h].stamp
+// Suspend lets h not be chosen until its Resume. Meanwhile its class keeps its turn.
+func (o *Order[V]) Suspend(h Handle) {
+	c := o.slots[h].class
 	o.detach(h)
-	c, b := o.bucketFor(weight, load)
-	at := o.buckets[b].head
-	for at != None && o.slots[at].stamp <= stamp {
-		at = o.slots[at].next
-	}
-	if at == None {
-		o.push(h, b)
-	} else {
-		o.pushBefore(h, at)
-	}
-	o.slots[h].stamp = stamp
+	o.resize(c, -1)
 	o.update(c)
+}
+
+// Resume puts h, which is suspended, behind its equals.
+func (o *Order[V]) Resume(h Handle, load int64) {
+	o.resize(o.slots[h].class, 1)
+	o.requeue(h, load)
 }
 
 // SetLoad changes the load of h, which goes behind its equals.
@@ -112,16 +163,17 @@ func (o *Order[V]) SetLoad(h Handle, load int64) {
 		o.setFarLoad(h, load)
 		return
 	}
-	c := b.class
-	first := o.head(c) == h
+	c, from := b.class, s.bucket
+	lowest := o.classes[c].lowest
+	o.turns.load += load - b.load
 	o.clock++
 	s.stamp = o.clock
 	o.pull(h)
 	if b.size == 0 {
-		o.freeBucket(s.bucket)
+		o.freeBucket(from)
 	}
 	o.push(h, to)
-	if first {
+	if lowest == from || lowest == to {
 		o.update(c)
 	}
 }
@@ -132,7 +184,8 @@ func (o *Order[V]) setFarLoad(h Handle, load int64) {
 	from := s.bucket
 	b := &o.buckets[from]
 	c := b.class
-	first := o.head(c) == h
+	low := o.classes[c].lowest == from
+	o.turns.load += load - b.load
 	o.clock++
 	s.stamp = o.clock
 	if b.size == 1 && o.fits(b, load) {
@@ -148,37 +201,34 @@ func (o *Order[V]) setFarLoad(h Handle, load int64) {
 			o.freeBucket(from)
 		}
 	}
-	if first || o.head(c) == h {
+	if low || o.classes[c].lowest == s.bucket {
 		o.update(c)
 	}
 }
 
-// Excluding calls choose while the handles hs, each once, are set aside: First is
+// Excluding calls choose while the handles hs, each once, are set aside: Next returns
 // one of the others. Then it puts hs behind their equals, in this order. Meanwhile
-// choose must not use them.
+// choose must not use them. The turns of their classes go on as if they were there.
 func (o *Order[V]) Excluding(hs []Handle, choose func()) {
-	type origin struct {
-		weight float64
-		load   int64
-	}
-	var origins []origin
+	var loads []int64
 	for _, h := range hs {
-		origins = append(origins, origin{o.ClassWeight(h), o.buckets[o.slots[h].bucket].load})
+		loads = append(loads, o.buckets[o.slots[h].bucket].load)
 		o.detach(h)
+		o.update(o.slots[h].class)
 	}
 	choose()
 	for i, h := range hs {
-		o.requeue(h, origins[i].weight, origins[i].load)
+		o.requeue(h, loads[i])
 	}
 }
 
-// IsWorst reports whether h has a higher score than any other. It costs O(log n)
-// for each class.
+// IsWorst reports whether h's load over weight is not below what any other would have
+// with one more. It costs O(log n) for each class.
 func (o *Order[V]) IsWorst(h Handle) bool {
 	own := &o.buckets[o.slots[h].bucket]
-	score := own.score(o.classes[own.class].weight)
+	level := float64(own.load) / o.classes[own.class].weight
 	for _, c := range o.byWeight {
-		if o.highestScore(c, h) >= score {
+		if o.highestAfter(c, h) > level {
 			return false
 		}
 	}
@@ -186,42 +236,45 @@ func (o *Order[V]) IsWorst(h Handle) bool {
 }
 
 // requeue puts h, which has no bucket, behind its equals.
-func (o *Order[V]) requeue(h Handle, weight float64, load int64) {
-	c, b := o.bucketFor(weight, load)
+func (o *Order[V]) requeue(h Handle, load int64) {
+	c := o.slots[h].class
+	b := o.bucketFor(c, load)
 	o.clock++
 	o.slots[h].stamp = o.clock
 	o.push(h, b)
 	o.update(c)
 }
 
-// detach takes h out of its bucket and its class.
+// bucketFor returns the bucket for one value more of class c, and counts it.
+func (o *Order[V]) bucketFor(c int32, load int64) int32 {
+	o.count(c, 1, load)
+	b := o.find(c, none, load)
+	if b == none || o.buckets[b].load != load {
+		b = o.newBucket(c, b, load)
+	}
+	return b
+}
+
+// detach takes h out of its bucket. Its class is to be updated.
 func (o *Order[V]) detach(h Handle) {
 	s := &o.slots[h]
 	b := s.bucket
-	c := o.buckets[b].class
+	o.count(s.class, -1, -o.buckets[b].load)
 	o.pull(h)
 	s.bucket = none
 	if o.buckets[b].size == 0 {
 		o.freeBucket(b)
 	}
-	if o.classes[c].size--; o.classes[c].size > 0 {
-		o.update(c)
-		return
-	}
-	o.freeClass(c)
 }
 
-// update takes up that the head of class c or its load has changed. Where there is
-// one class only, nobody looks at the tree.
-func (o *Order[V]) update(c int32) {
-	if o.tree.size > 1 {
-		o.tree.set(c, o.key(c))
-	}
-}
-
-// key returns what class c is compared by: the score and the stamp of its head.
-func (o *Order[V]) key(c int32) classKey {
+// count counts a value that comes to a bucket of class c, by 1, or goes, by −1.
+func (o *Order[V]) count(c, by int32, load int64) {
 	cl := &o.classes[c]
-	b := &o.buckets[cl.lowest]
-	return classKey{b.score(cl.weight), o.slots[b.head].stamp}
+	cl.size += by
+	o.placed += int(by)
+	o.turns.load += load
+	o.turns.weight.add(float64(by) * cl.weight)
+	if o.placed == 0 {
+		o.turns.weight = exactSum{}
+	}
 }

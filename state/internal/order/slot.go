@@ -8,11 +8,12 @@ import "math/rand/v2"
 // lies close together.
 type slot[V any] struct {
 	stamp      uint64 // when it came here; they rise along a bucket
-	bucket     int32  // none when free or set aside
+	bucket     int32  // none when free, suspended or set aside
+	class      int32  // none when free
 	prev, next Handle // in the bucket
 	index      int32  // in the order's handles
 	value      V
-	_          [8]byte // fills a cache line, with a value of four words
+	_          [4]byte // fills a cache line, with a value of four words
 }
 
 // newHandle gives the value a slot, which has no bucket yet.
@@ -24,7 +25,7 @@ func (o *Order[V]) newHandle(value V) Handle {
 	h := o.handles[o.used]
 	o.used++
 	s := &o.slots[h]
-	s.bucket, s.value = none, value
+	s.bucket, s.class, s.value = none, none, value
 	return h
 }
 
@@ -33,7 +34,7 @@ func (o *Order[V]) freeHandle(h Handle) {
 	o.used--
 	at, last := o.slots[h].index, o.handles[o.used]
 	o.handles[at], o.slots[last].index = last, at
-	o.handles[o.used], o.slots[h] = h, slot[V]{bucket: none, index: int32(o.used)}
+	o.handles[o.used], o.slots[h] = h, slot[V]{bucket: none, class: none, index: int32(o.used)}
 }
 
 // insertRandom puts h at a random place of bucket b. A short bucket is walked. For
@@ -46,8 +47,8 @@ func (o *Order[V]) insertRandom(h Handle, b int32) {
 	s.stamp = o.clock
 	size := int(o.buckets[b].size)
 	if size == 0 {
-		// Among equals of other classes the stamp decides. A round of serial calls
-		// over n values takes 2n stamps.
+		// Among equals of a class that it gets into later the stamp decides. A round
+		// of serial calls over n values takes 2n stamps.
 		s.stamp -= rand.Uint64N(min(o.clock, 2*uint64(o.used)))
 	}
 	if size <= short {
