@@ -20,13 +20,13 @@ import (
 // BenchmarkWaiters measures RPCs over TCP that wait for room, with so many waiting at a time: each op is one RPC served.
 // gRPC wakes all that wait whenever a picker is published, so what a wake-up costs grows with their number.
 func BenchmarkWaiters(b *testing.B) {
-	for _, waiting := range []int{0, 10, 100, 1000} {
+	for _, waiting := range []int{0, 10, 100, 1000, 9900} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
 			const room = 8 // on two nodes
 			ns, err := leastconntest.StartNodes(leastconntest.Options{}, "a", "b")
 			require.NoError(b, err)
 			defer leastconntest.CloseNodes(ns...)
-			cfg := guarded(leastconnbalancer.Config{MaxInFlight: room / 2})
+			cfg := guarded(leastconnbalancer.Config{MaxInFlight: room / 2, MaxQueued: ptr[uint32](10_000)})
 			cfg.Endpoints = leastconntest.Endpoints(ns...)
 			c, err := leastconntest.Dial(cfg)
 			require.NoError(b, err)

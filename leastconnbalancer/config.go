@@ -63,7 +63,7 @@ type Config struct {
 	OnFull OnFull `json:"onFull,omitempty"`
 
 	// MaxQueued is how many RPCs of the channel may wait at one time; further ones
-	// fail with RESOURCE_EXHAUSTED. By default 10,000; from 1 to 1,000,000.
+	// fail with RESOURCE_EXHAUSTED. By default 1,000; from 1 to 1,000,000.
 	MaxQueued *uint32 `json:"maxQueued,omitempty"`
 
 	// SlowStart is off by default.
@@ -147,7 +147,7 @@ const (
 	defaultFailurePenalty   = time.Second
 	maxFailurePenalty       = time.Minute
 	maxMaxInFlight          = math.MaxInt32
-	defaultMaxQueued        = 10_000
+	defaultMaxQueued        = 1000
 	maxMaxQueued            = 1_000_000
 	maxSlowStartWindow      = time.Hour
 	defaultMinWeightPercent = 10

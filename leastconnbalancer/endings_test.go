@@ -3,6 +3,7 @@ package leastconnbalancer_test
 import (
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 
@@ -112,18 +114,71 @@ func (badCodec) Name() string                  { return "proto" }
 func (c badCodec) Marshal(any) ([]byte, error) { return nil, c.write }
 func (c badCodec) Unmarshal([]byte, any) error { return c.read }
 
-// localFailures keep an RPC from being sent or read on this side.
+// badCompressor cannot write messages.
+type badCompressor struct{ encoding.Compressor }
+
+func init() { encoding.RegisterCompressor(badCompressor{}) }
+
+func (badCompressor) Name() string { return "bad" }
+func (badCompressor) Compress(io.Writer) (io.WriteCloser, error) {
+	return nil, errors.New("cannot compress")
+}
+
+// localFailures keep an RPC from being sent or read on this side. What is read wrong
+// weighs on the node: it may have been written wrong.
 var localFailures = map[string]struct {
-	opt  grpc.CallOption
-	code codes.Code
+	opt    grpc.CallOption
+	code   codes.Code
+	weighs bool
 }{
-	"request too large":     {grpc.MaxCallSendMsgSize(100), codes.ResourceExhausted},
-	"request not written":   {grpc.ForceCodec(badCodec{write: errors.New("cannot write")}), codes.Internal},
-	"response not read":     {grpc.ForceCodec(badCodec{read: errors.New("cannot read")}), codes.Internal},
-	"no credentials":        {grpc.PerRPCCredentials(noCreds{err: errors.New("no token")}), codes.Internal},
-	"credentials need TLS":  {grpc.PerRPCCredentials(noCreds{secure: true}), codes.Unauthenticated},
-	"compressor is unknown": {grpc.UseCompressor("unknown"), codes.Internal},
-	"header too large":      {grpc.PerRPCCredentials(longHeader{}), codes.Internal},
+	"request too large":      {opt: grpc.MaxCallSendMsgSize(100), code: codes.ResourceExhausted},
+	"request not written":    {opt: grpc.ForceCodec(badCodec{write: errors.New("cannot write")}), code: codes.Internal},
+	"request not compressed": {opt: grpc.UseCompressor("bad"), code: codes.Internal},
+	"response not read":      {opt: grpc.ForceCodec(badCodec{read: errors.New("cannot read")}), code: codes.Internal, weighs: true},
+	"no credentials":         {opt: grpc.PerRPCCredentials(noCreds{err: errors.New("no token")}), code: codes.Internal},
+	"credentials need TLS":   {opt: grpc.PerRPCCredentials(noCreds{secure: true}), code: codes.Unauthenticated},
+	"compressor is unknown":  {opt: grpc.UseCompressor("unknown"), code: codes.Internal},
+	"header too large":       {opt: grpc.PerRPCCredentials(longHeader{}), code: codes.Internal},
+}
+
+// What this side breaks is not the node's fault, as far as gRPC tells the two apart:
+// also in a stream that has been answered before.
+func TestWhatTheClientBreaksDoesNotWeigh(t *testing.T) {
+	t.Parallel()
+	for _, k := range twoKinds {
+		for name, f := range localFailures {
+			t.Run(k.String()+"/"+name, func(t *testing.T) {
+				e := parallelEnv(t)
+				n, other := e.node("a", grpc.MaxHeaderListSize(8<<10)), e.node("b", grpc.MaxHeaderListSize(8<<10))
+				c := e.dialWith(guarded(leastconnbalancer.Config{FailurePenalty: leastconnbalancer.NewDuration(time.Minute)}), n, other)
+				require.Equal(t, f.code, codeOf(c.with(k, f.opt)))
+				e.wait("it is over", func() bool { return c.snapshot().InFlight == 0 })
+				want := 0
+				if f.weighs {
+					want = 1
+				}
+				require.EqualValues(t, want, c.snapshot().EndpointSets[0].Penalties)
+			})
+		}
+	}
+	t.Run("response too large", func(t *testing.T) {
+		e := parallelEnv(t)
+		c := e.dialWith(guarded(leastconnbalancer.Config{FailurePenalty: leastconnbalancer.NewDuration(time.Minute)}), e.nodes("a", "b")...)
+		require.Equal(t, codes.ResourceExhausted, codeOf(c.with(leastconntest.Unary, grpc.MaxCallRecvMsgSize(1))))
+		require.Zero(t, c.snapshot().EndpointSets[0].Penalties)
+	})
+	t.Run("later in a stream", func(t *testing.T) {
+		e := parallelEnv(t)
+		c := e.dialWith(guarded(leastconnbalancer.Config{FailurePenalty: leastconnbalancer.NewDuration(time.Minute)}), e.nodes("a", "b")...)
+		s, err := c.Client().FullDuplexCall(e.ctx, grpc.MaxCallSendMsgSize(100))
+		require.NoError(t, err)
+		require.NoError(t, s.Send(&grpc_testing.StreamingOutputCallRequest{ResponseParameters: []*grpc_testing.ResponseParameters{{Size: 1}}}))
+		_, err = s.Recv()
+		require.NoError(t, err)
+		require.Equal(t, codes.ResourceExhausted, codeOf(s.Send(&grpc_testing.StreamingOutputCallRequest{Payload: &grpc_testing.Payload{Body: make([]byte, 1<<10)}})))
+		e.wait("it is over", func() bool { return c.snapshot().InFlight == 0 })
+		require.Zero(t, c.snapshot().EndpointSets[0].Penalties)
+	})
 }
 
 // An RPC that fails on this side, before or after it has a stream, is given back

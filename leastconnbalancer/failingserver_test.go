@@ -1,6 +1,7 @@
 package leastconnbalancer_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +41,28 @@ func TestFailingNodeIsNoSinkhole(t *testing.T) {
 			by := calls.from(5 * time.Second).served()
 			require.InDelta(t, by["b"], by["a"], 5, "a takes its part again: %v", by)
 		})
+	}
+}
+
+// With healthy nodes at their caps one that fails at once gets its cap in a second,
+// whether RPCs wait for room or are turned away. Where all fail, they do so as fast as
+// they answer.
+func TestFailingNodeIsNoSinkholeBelowCaps(t *testing.T) {
+	healthy, atOnce := always(50*time.Millisecond, nil), always(2*time.Millisecond, errAtOnce)
+	for _, onFull := range []string{"queue", "fail"} {
+		for _, callers := range []int{12, 24, 48} {
+			inFakeTime(t, fmt.Sprintf("%s, %d callers", onFull, callers), func(t *testing.T, c *fakeConn) {
+				c.list(fmt.Sprintf(`{"maxInFlight":4,"onFull":%q}`, onFull), "abc")
+				c.connect("abc")
+				calls := c.closedLoop(callers, 5*time.Second, map[string]behaviour{"a": atOnce, "b": healthy, "c": healthy})
+				require.LessOrEqual(t, calls.failures()*20, len(calls), "%d of %d calls failed", calls.failures(), len(calls))
+				require.InDelta(t, 800, len(calls)-calls.failures(), 16, "of 800 that b and c can serve in 5 s")
+
+				passes(time.Second)
+				calls = c.closedLoop(callers, 5*time.Second, map[string]behaviour{"a": atOnce, "b": atOnce, "c": atOnce})
+				require.Greater(t, calls.failures(), 10_000, "of 15,000 to 30,000 in 5 s")
+			})
+		}
 	}
 }
 
@@ -126,13 +149,18 @@ func TestPenaltyLasts(t *testing.T) {
 		passes(time.Minute)
 		require.Zero(t, c.endpoint("a").Penalty+c.endpoint("b").Penalty)
 	})
-	inFakeTime(t, "it takes no room", func(t *testing.T, c *fakeConn) {
+	inFakeTime(t, "it takes room while a node is at its cap", func(t *testing.T, c *fakeConn) {
 		c.list(`{"failurePenalty":"60s","maxInFlight":1,"onFull":"fail"}`, "ab")
 		c.connect("ab")
 		c.picks(6, errAtOnce)
-		one, _ := c.pick()
-		two, _ := c.pick()
-		require.ElementsMatch(t, []string{"a", "b"}, []string{one, two})
+		require.NotContains(t, c.at(), "full")
+		_, done := c.pick()
+		require.Contains(t, c.at(), "full")
+		done(doneWith(nil))
+		require.NotContains(t, c.at(), "full")
+		c.pick()
+		passes(61 * time.Second)
+		c.pick()
 		require.Contains(t, c.at(), "full")
 	})
 	inFakeTime(t, "an old attempt leaves none", func(t *testing.T, c *fakeConn) {

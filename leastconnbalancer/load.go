@@ -89,8 +89,12 @@ func (b *leastConn) startWakerLocked() {
 	b.load.set.SetGuards(b.load.guards)
 }
 
-// serveLocked tells the endpoint set where RPCs that wait may find room.
+// serveLocked tells the endpoint set where RPCs that wait may find room: nowhere while
+// no level serves.
 func (ld *load) serveLocked(l *level) {
+	if l == nil {
+		l = &level{}
+	}
 	if ld.served != l.picker {
 		ld.served = l.picker
 		ld.set.SetQueueSets(l.readySets...)

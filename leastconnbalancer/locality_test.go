@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/balancer/weightedtarget"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
 
@@ -20,12 +21,15 @@ func init() { balancer.Register(&localityPolicy) }
 // xDS can address to a locality.
 var localityPolicy localityBuilder
 
-type localityBuilder struct{ endpoints []resolver.Endpoint }
+type localityBuilder struct {
+	endpoints []resolver.Endpoint
+	byName    map[string][]resolver.Endpoint // of localities that have others
+}
 
 func (*localityBuilder) Name() string { return "least_conn_in_locality" }
 
 func (l *localityBuilder) Build(cc balancer.ClientConn, opts balancer.BuildOptions) balancer.Balancer {
-	return localityBalancer{balancer.Get(leastconnbalancer.Name).Build(cc, opts), l.endpoints}
+	return localityBalancer{balancer.Get(leastconnbalancer.Name).Build(cc, opts), *l}
 }
 
 func (*localityBuilder) ParseConfig(js json.RawMessage) (serviceconfig.LoadBalancingConfig, error) {
@@ -35,11 +39,14 @@ func (*localityBuilder) ParseConfig(js json.RawMessage) (serviceconfig.LoadBalan
 // localityBalancer embeds least_conn to intercept UpdateClientConnState.
 type localityBalancer struct {
 	balancer.Balancer
-	endpoints []resolver.Endpoint
+	localityBuilder
 }
 
 func (b localityBalancer) UpdateClientConnState(s balancer.ClientConnState) error {
 	s.ResolverState.Endpoints = b.endpoints
+	if own, ok := b.byName[weightedtarget.LocalityFromResolverState(s.ResolverState)]; ok {
+		s.ResolverState.Endpoints = own
+	}
 	return b.Balancer.UpdateClientConnState(s)
 }
 

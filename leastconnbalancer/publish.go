@@ -54,20 +54,25 @@ func (b *leastConn) publishLocked() {
 		return
 	}
 	l, s := b.levels.currentLocked()
+	if l != nil && b.putOffWakeLocked(l.picker) {
+		return
+	}
+	b.load.serveLocked(l)
 	p, serving := base.NewErrPicker(balancer.ErrNoSubConnAvailable), (*picker.Picker)(nil)
 	switch {
 	case l != nil:
-		if b.putOffWakeLocked(l.picker) {
-			return
-		}
 		p, serving = l.picker, l.picker
-		b.load.serveLocked(l)
 		b.outage.warned = ""
 	case s == connectivity.TransientFailure:
-		p = b.failingPickerLocked()
+		p = picker.Unserved(b.failingPickerLocked())
+	default:
+		p = picker.Unserved(p)
 	}
 	b.wakes.published(serving)
 	b.cc.UpdateState(balancer.State{ConnectivityState: s, Picker: p})
+	if b.load.set != nil {
+		b.load.set.Published()
+	}
 }
 
 // outage is what RPCs fail with while no endpoint can take them. The balancer's

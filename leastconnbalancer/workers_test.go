@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // workers make one RPC after another until they are stopped.
@@ -90,8 +92,8 @@ func (c *fakeConn) closedLoop(workers int, d time.Duration, behaviours map[strin
 		loop.Go(func() {
 			for begun := time.Duration(0); begun < d && !c.tb.Failed(); begun = time.Since(first) {
 				ctx, cancel := context.WithCancel(c.tb.Context()) // which tells RPCs apart
-				res, err := c.picker().Pick(balancer.PickInfo{Ctx: ctx})
-				if !assert.NoError(c.tb, err) {
+				res, found := c.pickWhile(ctx, func() bool { return time.Since(first) < d })
+				if !found {
 					cancel()
 					return
 				}
@@ -113,6 +115,21 @@ func (c *fakeConn) closedLoop(workers int, d time.Duration, behaviours map[strin
 	synctest.Wait()
 	require.Zero(c.tb, c.endpoint("b").InFlight)
 	return calls
+}
+
+// pickWhile picks for an RPC until there is room for it, looking each millisecond.
+func (c *fakeConn) pickWhile(ctx context.Context, more func() bool) (balancer.PickResult, bool) {
+	for more() {
+		res, err := c.picker().Pick(balancer.PickInfo{Ctx: ctx})
+		if err == nil {
+			return res, true
+		}
+		if err != balancer.ErrNoSubConnAvailable && !assert.Equal(c.tb, codes.ResourceExhausted, status.Code(err), "%v", err) {
+			return res, false
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return balancer.PickResult{}, false
 }
 
 // from leaves out the calls that began before.

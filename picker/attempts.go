@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/balancer"
 
@@ -25,28 +26,61 @@ var recorded atomic.Bool
 
 type recordKey struct{}
 
-// WithRecord returns a context in which all picks count as attempts of one RPC,
-// whatever gRPC reports of their ends.
-func WithRecord(ctx context.Context) context.Context {
-	recorded.Store(true)
-	return context.WithValue(ctx, recordKey{}, new(state.Tried))
+// Record is what picks note of an RPC that the application has given one.
+type Record struct {
+	tried   state.Tried
+	waiting atomic.Pointer[time.Time] // since when the RPC waits for room
 }
 
-// recordOf returns the record of the RPC that the context is of, nil when there
-// is none, and whether it is an explicit one.
-func recordOf(ctx context.Context) (t *state.Tried, explicit bool) {
-	if ctx == nil {
-		return nil, false
+// WithRecord returns a context in which all picks count as attempts of one RPC,
+// whatever gRPC reports of their ends, and what they note.
+func WithRecord(ctx context.Context) (context.Context, *Record) {
+	recorded.Store(true)
+	r := &Record{}
+	return context.WithValue(ctx, recordKey{}, r), r
+}
+
+// Waiting returns how long the RPC has been waiting for room, and whether it does.
+func (r *Record) Waiting() (time.Duration, bool) {
+	if since := r.waiting.Load(); since != nil {
+		return time.Since(*since), true
 	}
-	if recorded.Load() {
-		if t, ok := ctx.Value(recordKey{}).(*state.Tried); ok {
-			return t, true
+	return 0, false
+}
+
+// note notes how a pick of the RPC has ended. r may be nil.
+func (r *Record) note(waits bool) {
+	switch {
+	case r == nil:
+	case !waits:
+		r.waiting.Store(nil)
+	case r.waiting.Load() == nil:
+		now := time.Now()
+		r.waiting.Store(&now)
+	}
+}
+
+// explicitRecord returns the record that the application has given the RPC, or nil.
+func explicitRecord(ctx context.Context) *Record {
+	if ctx == nil || !recorded.Load() {
+		return nil
+	}
+	r, _ := ctx.Value(recordKey{}).(*Record)
+	return r
+}
+
+// triedBy returns the endpoints that the RPC which the context is of has tried, nil
+// when nothing is known.
+func triedBy(ctx context.Context, r *Record) *state.Tried {
+	if r != nil {
+		return &r.tried
+	}
+	if ctx != nil && live.Load() > 0 {
+		if t, ok := records.Load(ctx.Done()); ok {
+			return t.(*state.Tried)
 		}
 	}
-	if t, ok := records.Load(ctx.Done()); ok {
-		return t.(*state.Tried), false
-	}
-	return nil, false
+	return nil
 }
 
 // noteFailed notes that the attempt that has the lease failed. When the RPC is over
@@ -55,7 +89,8 @@ func noteFailed(ctx context.Context, lease state.Lease) {
 	if ctx == nil || ctx.Done() == nil || ctx.Err() != nil {
 		return
 	}
-	if recorded.Load() && ctx.Value(recordKey{}) != nil {
+	if r := explicitRecord(ctx); r != nil {
+		r.tried.Failed()
 		return
 	}
 	t, ok := records.Load(ctx.Done())
@@ -75,11 +110,8 @@ func noteFailed(ctx context.Context, lease state.Lease) {
 // forgetUnused takes back what an explicit record has noted of a pick that came to
 // nothing.
 func forgetUnused(ctx context.Context, lease state.Lease) {
-	if !recorded.Load() {
-		return
-	}
-	if t, explicit := recordOf(ctx); explicit {
-		t.Remove(lease)
+	if r := explicitRecord(ctx); r != nil {
+		r.tried.Remove(lease)
 	}
 }
 

@@ -36,15 +36,33 @@ func endings() map[string]struct {
 		"not sent":            {balancer.DoneInfo{Err: status.Error(codes.Unavailable, "")}, false},
 		"not sent, no status": {balancer.DoneInfo{Err: errors.New("no stream")}, false},
 	}
+	for _, text := range []string{"grpc: error while marshaling: x", "grpc: error while compressing: x"} {
+		ends[text] = ending{sent(status.Error(codes.Internal, text)), false}
+		ends[text+", answered"] = ending{answered(codes.Internal, text), true}
+	}
+	for _, text := range []string{"trying to send message larger than max (2 vs. 1)", "grpc: received message larger than max (2 vs. 1)"} {
+		ends[text] = ending{sent(status.Error(codes.ResourceExhausted, text)), false}
+		ends[text+", answered"] = ending{answered(codes.ResourceExhausted, text), false}
+	}
+	ends["reset"] = ending{sent(status.Error(codes.ResourceExhausted, "stream terminated by RST_STREAM with error code: ENHANCE_YOUR_CALM")), true}
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		switch code {
-		case codes.Unavailable, codes.Internal, codes.Unknown, codes.DataLoss, codes.ResourceExhausted:
+		case codes.Unavailable, codes.Internal, codes.Unknown, codes.DataLoss:
 			ends[code.String()] = ending{sent(status.Error(code, "")), true}
+			ends[code.String()+", answered"] = ending{answered(code, ""), true}
+		case codes.ResourceExhausted:
+			ends[code.String()] = ending{sent(status.Error(code, "")), false}
+			ends[code.String()+", answered"] = ending{answered(code, ""), true}
 		default:
 			ends[code.String()] = ending{sent(status.Error(code, "")), false}
 		}
 	}
 	return ends
+}
+
+// answered is the end of an attempt that a server has ended.
+func answered(code codes.Code, text string) balancer.DoneInfo {
+	return balancer.DoneInfo{Err: status.Error(code, text), BytesSent: true, BytesReceived: true}
 }
 
 // sent is the end of an attempt that reached a server.

@@ -9,7 +9,6 @@ package picker
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	"google.golang.org/grpc/balancer"
@@ -49,6 +48,7 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	for {
 		lease, child, err := p.acquire(info.Ctx)
 		if err != nil {
+			endAttempt(info.Ctx, err)
 			return balancer.PickResult{}, err
 		}
 		res, err := child.Pick(info)
@@ -57,6 +57,7 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 		case err != nil:
 			forgetUnused(info.Ctx, lease)
 			lease.Release()
+			endAttempt(info.Ctx, err)
 			return balancer.PickResult{}, err
 		case !counted:
 		case !conn.begin(): // it was closed meanwhile, and its endpoint is ready no more
@@ -97,21 +98,23 @@ func (p *Picker) acquire(ctx context.Context) (state.Lease, balancer.Picker, err
 	if readySets == nil {
 		return state.Lease{}, nil, balancer.ErrNoSubConnAvailable
 	}
-	var tried *state.Tried
-	var explicit bool
-	if live.Load() > 0 || recorded.Load() {
-		tried, explicit = recordOf(ctx)
-	}
 	first := (*readySets)[0]
+	if first.EndpointSet().StillQueued(ctx) {
+		return state.Lease{}, nil, balancer.ErrNoSubConnAvailable // woken with all others
+	}
+	record := explicitRecord(ctx)
+	tried := triedBy(ctx, record)
 	if tried == nil {
 		if lease, child, ok := first.Acquire(); ok {
+			state.StopWaiting(ctx)
 			return lease, child.(balancer.Picker), nil
 		}
 	}
 	lease, child, outcome := first.EndpointSet().AcquireOrQueue(ctx, tried, *readySets...)
+	record.note(outcome == state.Queued)
 	switch outcome {
 	case state.Chosen:
-		if explicit {
+		if record != nil {
 			tried.Add(lease)
 		}
 		return lease, child.(balancer.Picker), nil
@@ -125,27 +128,13 @@ func (p *Picker) acquire(ctx context.Context) (state.Lease, balancer.Picker, err
 var errFull = status.Error(codes.ResourceExhausted,
 	"least_conn: all endpoints are full (maxInFlight), and no more RPCs may wait for room (onFull, maxQueued)")
 
-// release gives the lease back. An attempt whose status blames the endpoint weighs
-// on it for a while.
+// release gives the lease back. An attempt whose end blames the endpoint weighs on it
+// for a while.
 func release(lease state.Lease, info balancer.DoneInfo) bool {
-	if info.Err != nil && info.BytesSent && blames(info.Err) {
+	if blames(info) {
 		return lease.Fail()
 	}
 	return lease.Release()
-}
-
-// blames reports whether a server that works would not have ended an RPC with
-// err. What the caller does (cancel, deadline) and what an application says of a
-// request is no failure of the endpoint.
-func blames(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false
-	}
-	switch status.Code(err) {
-	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DataLoss, codes.ResourceExhausted:
-		return true
-	}
-	return false
 }
 
 // releaseThen returns a Done that gives the lease back and passes the first call on to

@@ -11,7 +11,7 @@ import (
 // recorded is an RPC with an explicit record.
 func (s *env) recorded() rpc {
 	r := s.rpc()
-	r.ctx = WithRecord(r.ctx)
+	r.ctx, _ = WithRecord(r.ctx)
 	return r
 }
 
@@ -36,7 +36,8 @@ func TestExplicitRecordComesFirst(t *testing.T) {
 	s := unevenEnv(t, "abc")
 	r := s.rpc()
 	require.Equal(t, "a", r.fails(s, 1))
-	explicit := rpc{WithRecord(r.ctx), r.end}
+	ctx, _ := WithRecord(r.ctx)
+	explicit := rpc{ctx, r.end}
 	require.Equal(t, "abc", explicit.fails(s, 3))
 	require.Equal(t, "bc", r.fails(s, 2), "and does not change that")
 	s.records(1)

@@ -24,22 +24,23 @@ const (
 
 // AcquireOrQueue is Acquire for an RPC that [ReadySet.Acquire] turned away, and for a
 // later attempt of one. While members connect, the RPC may wait for one of them, as
-// [ReadySet.SetConnecting] says. Else it chooses
-//
-//   - of members whose endpoints were not tried, in the first ready set that has one
-//     with room;
-//   - else, as the RPC starts over and its tries are forgotten, in the first ready
-//     set that has one with room. Later ready sets are for the room that the first
-//     one lacks: where it has nobody at a cap, it alone counts.
+// [ReadySet.SetConnecting] says. Else it chooses, in the first ready set that has one
+// with room, a member; for a later attempt, one whose endpoint was not tried. Later ready
+// sets are for the room that the first one lacks: where it has nobody at a cap, it alone
+// counts.
 //
 // When there is none, nor in the ready sets of [EndpointSet.SetQueueSets], the RPC
 // waits: it takes its place behind those that came before, and keeps it until ctx
 // ends. ctx names the RPC, by its Done channel; without one, an RPC does not wait.
-// tried may be nil.
+//
+// A later attempt waits as long as an endpoint that was not tried is ready, and at
+// most until FailurePenalty after the attempt before it has failed. Then it starts
+// over, as one that may not wait does at once: its tries are forgotten. tried may be
+// nil.
 func (r *EndpointSet) AcquireOrQueue(ctx context.Context, tried *Tried, sets ...*ReadySet) (Lease, any, Outcome) {
 	a := acquisition{set: r, readySets: sets}
 	if tried != nil {
-		a.tried = tried.list()
+		a.tried, a.sinceFailure = tried.list()
 	}
 	if ctx != nil {
 		a.rpc = ctx.Done()
@@ -57,19 +58,25 @@ func (r *EndpointSet) AcquireOrQueue(ctx context.Context, tried *Tried, sets ...
 	if stop != nil {
 		stop()
 	}
-	if a.startedOver {
+	if a.startedOver && tried != nil {
 		tried.Reset()
+	}
+	if outcome == Chosen {
+		StopWaiting(ctx)
+	} else if a.rpc != nil {
+		passOn(a.rpc, r)
 	}
 	return a.lease, a.value, outcome
 }
 
 // acquisition is one call of AcquireOrQueue.
 type acquisition struct {
-	set       *EndpointSet
-	rpc       <-chan struct{}
-	deadline  time.Time // zero without one
-	tried     []*endpoint
-	readySets []*ReadySet
+	set          *EndpointSet
+	rpc          <-chan struct{}
+	deadline     time.Time // zero without one
+	tried        []*endpoint
+	sinceFailure time.Duration
+	readySets    []*ReadySet
 
 	lease       Lease
 	value       any
@@ -89,52 +96,102 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 		return Empty, nil
 	}
 	if w := r.queue.waiters[a.rpc]; w != nil {
-		if w.queued() {
-			return Queued, nil
-		}
-		delete(r.queue.waiters, a.rpc)
-		a.lease, a.value = w.lease, w.member.value
-		return Chosen, w.stop
+		return a.waitOn(w)
 	}
 	if r.startup != nil {
 		if outcome, stop = a.reserved(); outcome != Empty {
 			return outcome, stop
 		}
 	}
-	chosen, full := a.choose()
-	switch {
-	case chosen:
+	full := a.choose()
+	startedOver := a.startedOver
+	if a.lease.entry != nil {
 		return Chosen, stop
+	}
+	a.startedOver = false // its tries are forgotten when it is chosen, not before
+	switch {
 	case !full:
 		return Empty, stop
-	case a.rpc == nil || r.queue.queued.Len() >= r.guards.MaxQueued:
+	case !a.mayWait():
 		return Refused, stop
 	}
-	if r.queue.queueSets == nil {
-		r.queue.queueSets = a.readySets
+	a.serving()
+	a.waiter = r.newWaiter(a.rpc, a.tried)
+	a.waiter.startedOver = startedOver
+	a.waiter.setPatience(a.patience())
+	return Queued, nil
+}
+
+// waitOn is for an RPC that waits already.
+func (a *acquisition) waitOn(w *waiter) (outcome Outcome, stop func() bool) {
+	w.seen()
+	if w.is(phaseLapsed) {
+		if len(a.tried) == 0 || a.patience() <= 0 {
+			a.tried = nil
+		}
+		w.rejoin(a.tried)
+		w.setPatience(a.patience())
 	}
-	a.waiter = r.newWaiter(a.rpc)
-	return Queued, stop
+	if !w.is(phaseGranted) {
+		return Queued, nil
+	}
+	a.startedOver = w.startedOver
+	if w.tried != nil {
+		a.set.counters.RetriesToOtherEndpoint++
+	}
+	m := w.member
+	a.lease, a.value = w.leave(), m.value
+	a.set.queue.lost--
+	w.remove()
+	return Chosen, w.stop
+}
+
+// mayWait reports whether the RPC may wait for room.
+func (a *acquisition) mayWait() bool {
+	return a.rpc != nil && a.set.queue.waiting() < a.set.guards.MaxQueued
+}
+
+// patience is how much longer the RPC waits for an endpoint that it has not tried.
+func (a *acquisition) patience() time.Duration {
+	return a.set.guards.FailurePenalty - a.sinceFailure
 }
 
 // choose chooses for an RPC that does not wait. It reports whether caps are in the
-// way.
-func (a *acquisition) choose() (chosen, full bool) {
-	var m *Member
+// way. An RPC that starts over has no tries afterwards.
+func (a *acquisition) choose() (full bool) {
+	q := &a.set.queue
 	if len(a.tried) > 0 {
-		if a.lease, m, _ = chooseIn(a.readySets, a.tried, true); m != nil {
-			a.value = m.value
+		if chosen, _ := a.chooseIn(a.readySets, q.queueSets); chosen {
 			a.set.counters.RetriesToOtherEndpoint++
-			return true, false
+			return true
 		}
+		if a.mayWait() && a.patience() > 0 && othersReady(a.serving(), a.tried) {
+			return true
+		}
+		a.startedOver = true
 	}
-	if a.lease, m, full = chooseIn(a.readySets, nil, false); full {
-		// The ready sets of an old picker may be others than those of now.
-		a.lease, m, _ = chooseIn(a.set.queue.queueSets, nil, false)
+	a.tried = nil
+	_, full = a.chooseIn(a.readySets, q.queueSets)
+	return full
+}
+
+// serving returns the ready sets in which an RPC that waits may find room. Until the
+// endpoint set is told, they are those of the first that waits.
+func (a *acquisition) serving() []*ReadySet {
+	if q := &a.set.queue; !q.told && q.queueSets == nil {
+		q.queueSets = a.readySets
 	}
-	if m == nil {
-		return false, full
+	return a.set.queue.queueSets
+}
+
+// chooseIn chooses in ready sets, or in those of now: an old picker has others.
+func (a *acquisition) chooseIn(sets, now []*ReadySet) (chosen, full bool) {
+	lease, m, full := chooseIn(sets, a.tried, false)
+	if m == nil && (full || len(a.tried) > 0) {
+		lease, m, _ = chooseIn(now, a.tried, false)
 	}
-	a.value, a.startedOver = m.value, len(a.tried) > 0
-	return true, full
+	if m != nil {
+		a.lease, a.value = lease, m.value
+	}
+	return m != nil, full
 }

@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -103,6 +104,38 @@ func BenchmarkGuards(b *testing.B) {
 				ring[i], _, _ = v.Acquire()
 			}
 			replaceOldest(b, v, ring)
+		})
+	}
+}
+
+// BenchmarkTakeBack measures what an endpoint's loss costs when that many RPCs were
+// granted room on it and have not taken it up: they wait again, at their places.
+func BenchmarkTakeBack(b *testing.B) {
+	for _, k := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(k), func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				r := state.Open("").NewEndpointSet("")
+				r.SetGuards(state.Guards{MaxQueued: 2 * k})
+				v := r.NewReadySet(0)
+				m := r.Update(nil, []state.Identity{{Addrs: []string{"a"}}})[0]
+				m.SetMaxInFlight(1)
+				v.Set(m, 1, "a")
+				held, _, _ := v.Acquire()
+				ctx, cancel := context.WithCancel(context.Background())
+				for range 2 * k {
+					ctx, cancel := context.WithCancel(ctx)
+					defer cancel()
+					r.AcquireOrQueue(ctx, nil, v)
+				}
+				m.SetMaxInFlight(uint32(k) + 1)
+				b.StartTimer()
+				v.Remove(m)
+				b.StopTimer()
+				cancel()
+				held.Release()
+				r.Close()
+			}
 		})
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
 
 // Check returns what is wrong in the ledger, nil when all invariants hold. It
@@ -75,15 +73,20 @@ func (n *endpoint) check() error {
 	if n.summary.known && n.summary != n.newSummary() {
 		fail("it stands as %+v, not as %+v", n.newSummary(), n.summary)
 	}
-	placed := 0
+	placed, granted := 0, int64(0)
 	for i, m := range n.members {
+		for w := range m.set.queue.granted {
+			if w.member == m {
+				granted++
+			}
+		}
 		if m.endpoint != n || len(n.sets) != len(n.members) || n.sets[i] != m.set {
 			fail("it has a member of another endpoint or endpoint set")
 		}
 		if slices.ContainsFunc(m.addrs, func(a string) bool { return !slices.Contains(n.addrs, a) }) {
 			fail("it lacks some of %q, which a member lists", m.addrs)
 		}
-		if m.handle != order.None {
+		if o, _ := m.place(); o != nil {
 			placed++
 		}
 		if _, ok := m.set.members[m]; !ok {
@@ -92,6 +95,9 @@ func (n *endpoint) check() error {
 		if slices.ContainsFunc(n.members[:i], func(o *Member) bool { return o.set == m.set }) {
 			fail("it has two members of endpoint set %q", m.set.name)
 		}
+	}
+	if granted != n.granted {
+		fail("%d of its leases are granted, %d are counted", granted, n.granted)
 	}
 	if placed != len(n.places) {
 		fail("%d places for %d members in orders", len(n.places), placed)
@@ -179,8 +185,13 @@ func (l *Ledger) checkClock() error {
 	switch {
 	case ramps != l.ramps:
 		return fmt.Errorf("%d members ramp, %d are known to", ramps, l.ramps)
-	case !l.clock.ticking && len(l.penalized)+l.ramps+len(l.starting) > 0:
-		return errors.New("the clock rests with penalties, ramps or start-ups")
+	case !l.clock.ticking && len(l.penalized)+l.ramps+len(l.starting)+l.timeouts.Len() > 0:
+		return errors.New("the clock rests with penalties, ramps, start-ups or timeouts")
+	}
+	for i, w := range l.timeouts.waiters {
+		if w.timeout != i || i > 0 && l.timeouts.Less(i, (i-1)/2) || w.set.ledger != l || w.set.queue.waiters[w.rpc] != w {
+			return fmt.Errorf("timeout %d is out of order", i)
+		}
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func newSpecimen(t *testing.T) *specimen {
 	g.full.set.SetQueueSets(g.full)
 	g.mu.Lock()
 	for range 4 {
-		g.queued = append(g.queued, g.full.set.newWaiter(make(chan struct{})))
+		g.queued = append(g.queued, g.full.set.newWaiter(make(chan struct{}), nil))
 	}
 	g.mu.Unlock()
 	held.Release()
@@ -161,19 +161,25 @@ var corruptions = map[string]struct {
 		g.granted.member.endpoint.load.penalty = 2
 	}, "stands at"},
 
-	"no handle":           {func(g *specimen) { g.due.handle = order.None }, "eligible: true, full: false, at -1"},
+	"no handle":           {func(g *specimen) { g.due.handle = order.None }, "eligible: true, full: false, busy: false, at -1"},
 	"draining":            {func(g *specimen) { g.due.weight = 0 }, "eligible: false"},
 	"not ready":           {func(g *specimen) { g.due.readySet = nil }, "eligible: false"},
 	"another weight":      {func(g *specimen) { g.due.weight = 7 }, "stands in class"},
 	"full for nothing":    {func(g *specimen) { g.due.full = true }, "full: true"},
-	"not full":            {func(g *specimen) { g.atCap.full = false }, "1 of 1 in flight: eligible: true, full: false"},
+	"not full":            {func(g *specimen) { g.atCap.full = false }, "eligible: true, full: false, busy: true"},
+	"not busy":            {func(g *specimen) { g.atCap.busy = false }, "eligible: true, full: true, busy: false"},
 	"full, not suspended": {func(g *specimen) { g.atCap.suspended = order.None }, "suspended at -1"},
 	"suspended, not full": {func(g *specimen) { g.due.suspended = g.due.handle }, "suspended at"},
-	"limit":               {func(g *specimen) { g.atCap.limit = 2 }, "1 of 2 in flight: eligible: true, full: true"},
-	"limit below":         {func(g *specimen) { g.busy.limit = 1 }, "2 of 1 in flight: eligible: true, full: false"},
-	"again when full":     {func(g *specimen) { g.atCap.endpoint.roomBelow = 0 }, "again at"},
-	"again at the limit":  {func(g *specimen) { g.busy.limit, g.busy.endpoint.fullAt = 5, 9 }, "again at 9 and below 0"},
-	"full ones":           {func(g *specimen) { g.full.full-- }, "ready set with 5 full has 6"},
+	"overfull, but busy":  {func(g *specimen) { g.atCap.enterOverfull(false) }, "busy: true, at -1, suspended at"},
+	"limit":               {func(g *specimen) { g.atCap.limit = 2 }, "1 of 2 in flight and a penalty of 0: eligible: true, full: true"},
+	"limit below":         {func(g *specimen) { g.busy.limit = 1 }, "2 of 1 in flight and a penalty of 0: eligible: true, full: false"},
+	"again when full":     {func(g *specimen) { g.atCap.endpoint.again.sum.below = 0 }, "again at"},
+	"again when busy":     {func(g *specimen) { g.atCap.endpoint.again.inFlight.below = 0 }, "again at"},
+	"again at the limit":  {func(g *specimen) { g.busy.limit, g.busy.endpoint.again.sum.from = 5, 9 }, "again at {sum:{from:9"},
+	"eligible ones":       {func(g *specimen) { g.slow.eligible++ }, "ready set with 7 eligible, 0 full and 0 busy has 6, 0 and 0"},
+	"full ones":           {func(g *specimen) { g.full.full-- }, "ready set with 6 eligible, 5 full and 6 busy has 6, 6 and 6"},
+	"busy ones":           {func(g *specimen) { g.full.busy-- }, "ready set with 6 eligible, 6 full and 5 busy has 6, 6 and 6"},
+	"granted ones":        {func(g *specimen) { g.granted.member.endpoint.granted++ }, "1 of its leases are granted, 2 are counted"},
 
 	"penalized unknown":     {func(g *specimen) { delete(g.Ledger.penalized, g.penalized) }, "with penalty 2 is penalized: false"},
 	"penalized for nothing": {func(g *specimen) { g.Ledger.penalized[g.gone] = struct{}{} }, "with penalty 0 is penalized: true"},
@@ -196,19 +202,37 @@ var corruptions = map[string]struct {
 	"clock with penalties":  {func(g *specimen) { g.slow.set.SetGuards(Guards{}); g.clock.ticking = false }, "the clock rests"},
 
 	"waiting":             {func(g *specimen) { g.waiting++ }, "3 RPCs queued, 4 waiting"},
-	"lost from the queue": {func(g *specimen) { g.queue().queued.Remove(g.queued[1].element) }, "2 RPCs queued, 3 waiting"},
+	"lost from the queue": {func(g *specimen) { g.queue().queued.list.Remove(g.queued[1].element) }, "2 RPCs queued, 3 waiting"},
 	"order in the queue":  {func(g *specimen) { g.queued[0].arrival = 9 }, "is out of order"},
 	"place in the queue":  {func(g *specimen) { g.queued[0].element = g.queued[1].element }, "is out of order"},
 	"waiter of no RPC":    {func(g *specimen) { delete(g.queue().waiters, g.queued[0].rpc) }, "is out of order"},
 	"waiter of another":   {func(g *specimen) { g.queue().waiters[g.queued[0].rpc] = g.queued[1] }, "is out of order"},
-	"granted nothing":     {func(g *specimen) { g.granted.lease = Lease{} }, "was granted nothing"},
+	"granted nothing":     {func(g *specimen) { g.granted.lease = Lease{} }, "granted: true"},
 	"granted and over":    {func(g *specimen) { g.granted.lease.gen-- }, "was granted nothing"},
 	"granted away":        {func(g *specimen) { g.granted.member = &Member{endpoint: g.atCap.endpoint} }, "was granted nothing"},
 	"granted elsewhere":   {func(g *specimen) { g.granted.readySet = g.slow }, "was granted nothing"},
-	"waiter in two":       {func(g *specimen) { g.queue().waiters[make(chan struct{})] = g.queued[0] }, "5 waiters, 3 queued, 1 granted"},
+	"waiter in two":       {func(g *specimen) { g.queue().waiters[make(chan struct{})] = g.queued[0] }, "is in phase 0, granted: false"},
+	"served elsewhere":    {func(g *specimen) { g.queue().queueSets = nil }, "was granted nothing"},
+	"lapsed in the queue": {func(g *specimen) { g.queued[0].phase.Store(phaseLapsed) }, "is out of order"},
+	"lost waiter": {func(g *specimen) {
+		delete(g.queue().granted, g.granted)
+		g.granted.phase.Store(phaseOver)
+		g.granted.lease = Lease{}
+	}, "4 waiters, 3 queued"},
+	"not registered":    {func(g *specimen) { unregister(g.queued[0]) }, "is in phase 0"},
+	"retry without end": {func(g *specimen) { g.queued[0].tried = []*endpoint{g.gone} }, "is out of order"},
+	"timeout":           {func(g *specimen) { g.setTimeout(g.granted, 1); g.granted.timeout = 1 }, "timeout 0 is out of order"},
+	"clock with waits": {func(g *specimen) {
+		g.slow.set.SetGuards(Guards{})
+		g.slow.set.Close()
+		g.setTimeout(g.granted, 1)
+		g.clock.ticking = false
+		clear(g.Ledger.penalized)
+		g.penalized.penalties, g.penalized.load.penalty = nil, 0
+	}, "the clock rests"},
 	"room": {func(g *specimen) {
 		g.slow.set.queue.queueSets = []*ReadySet{g.slow}
-		g.slow.set.newWaiter(make(chan struct{}))
+		g.slow.set.newWaiter(make(chan struct{}), nil)
 	}, "wait while there is room"},
 	"room in the second": {func(g *specimen) { g.queue().queueSets = []*ReadySet{g.full, g.slow} }, "wait while there is room"},
 }

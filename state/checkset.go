@@ -32,27 +32,31 @@ func (r *EndpointSet) check() error {
 			fail("member %q is in the order of no ready set", m.addrs)
 			continue
 		}
+		o, at := m.place()
 		if c := m.readySet.order.Value(h); c.member != m || c.endpoint != m.endpoint {
 			fail("member %q is not at handle %d", m.addrs, h)
+			continue
 		}
-		if m.handle == order.None {
+		if o == nil {
 			continue
 		}
 		placed++
-		p := place{&m.readySet.order, m.handle}
-		if !slices.Contains(m.endpoint.places, p) {
-			fail("member %q has no place at handle %d", m.addrs, m.handle)
+		if c := o.Value(at); c.member != m || c.endpoint != m.endpoint {
+			fail("member %q is not at handle %d", m.addrs, at)
+		}
+		if !slices.Contains(m.endpoint.places, place{o, at}) {
+			fail("member %q has no place at handle %d", m.addrs, at)
 		}
 	}
 	for _, v := range r.readySets {
-		placed -= v.order.Len()
-		errs = append(errs, v.order.Check(choice.standing), v.check())
+		placed -= v.order.Len() + v.overfull.Len()
+		errs = append(errs, v.order.Check(choice.standing), v.overfull.Check(choice.overfullStanding), v.check())
 	}
 	if placed != 0 {
 		fail("%d members more than the orders have", placed)
 	}
 	for s := range r.ledger.sets {
-		waiting += s.queue.queued.Len()
+		waiting += s.queue.waiting()
 	}
 	if waiting != r.ledger.waiting {
 		fail("%d RPCs queued, %d waiting", waiting, r.ledger.waiting)
@@ -65,32 +69,54 @@ func (c choice) standing() order.Standing {
 	return order.Standing{Weight: c.member.effectiveWeight(), Load: c.endpoint.load.sum(), Suspended: c.member.full}
 }
 
+// overfullStanding is standing among those that penalties alone fill. The weight is that
+// of the class in the order, near the member's own.
+func (c choice) overfullStanding() order.Standing {
+	m := c.member
+	return order.Standing{Weight: m.readySet.order.ClassWeight(m.suspended), Load: c.endpoint.load.sum()}
+}
+
 // check asserts that m is in the order exactly while it is eligible, suspended there
-// exactly while it is full, and is looked at again in time.
+// exactly while it is full, in the other exactly while that is so because of penalties
+// alone, and is looked at again in time.
 func (m *Member) check() error {
-	n := m.endpoint
-	v := m.eligible()
-	full := v != nil && n.load.inFlight >= m.limit
-	may := v != nil && !full
-	again := (!full || n.roomBelow >= m.limit) && (!may || n.fullAt <= m.limit)
-	if m.eligibleIn != v || m.full != full || (m.handle != order.None) != may || (m.suspended != order.None) != full ||
-		!again || v == nil && m.ramping() {
-		return fmt.Errorf("member %q with weight %d, ramping: %t, %d of %d in flight: eligible: %t, full: %t, at %d, suspended at %d, again at %d and below %d",
-			m.addrs, m.weight, m.ramping(), n.load.inFlight, m.limit,
-			m.eligibleIn == v, m.full, m.handle, m.suspended, n.fullAt, n.roomBelow)
+	n, v := m.endpoint, m.eligible()
+	full := v != nil && n.load.sum() >= m.limit
+	busy := v != nil && n.load.inFlight >= m.limit
+	if m.eligibleIn != v || m.full != full || m.busy != busy || (m.handle != order.None) != (v != nil && !full) ||
+		(m.suspended != order.None) != full || (m.overfull != order.None) != (full && !busy) || !m.again() || v == nil && m.ramping() {
+		return fmt.Errorf("member %q with weight %d, ramping: %t, %d of %d in flight and a penalty of %d: eligible: %t, full: %t, busy: %t, at %d, suspended at %d, overfull at %d, again at %+v",
+			m.addrs, m.weight, m.ramping(), n.load.inFlight, m.limit, n.load.penalty,
+			m.eligibleIn == v, m.full, m.busy, m.handle, m.suspended, m.overfull, n.again)
 	}
 	return nil
 }
 
+// again reports whether m is looked at again before it is full or busy, or is not any
+// more.
+func (m *Member) again() bool {
+	in := func(reached bool, t thresholds) bool {
+		return reached && t.below >= m.limit || !reached && t.from <= m.limit
+	}
+	a := &m.endpoint.again
+	return m.eligibleIn == nil || in(m.full, a.sum) && in(m.busy, a.inFlight)
+}
+
 func (v *ReadySet) check() error {
-	full := 0
+	eligible, full, busy := 0, 0, 0
 	for m := range v.set.members {
-		if m.eligibleIn == v && m.full {
-			full++
+		if m.eligibleIn == v {
+			eligible++
+			if m.full {
+				full++
+			}
+			if m.busy {
+				busy++
+			}
 		}
 	}
-	if full != v.full {
-		return fmt.Errorf("ready set with %d full has %d", v.full, full)
+	if eligible != v.eligible || full != v.full || busy != v.busy {
+		return fmt.Errorf("ready set with %d eligible, %d full and %d busy has %d, %d and %d", v.eligible, v.full, v.busy, eligible, full, busy)
 	}
 	return nil
 }
@@ -118,39 +144,45 @@ func (r *EndpointSet) checkRamps() error {
 	return nil
 }
 
-// checkQueue asserts that waiters are queued in order of arrival or hold a lease, and
-// that none is queued while there is room for it.
+// checkQueue asserts that waiters are queued in order of arrival, hold a lease or have
+// lapsed, and that none is queued while there is room for it.
 func (r *EndpointSet) checkQueue() error {
 	q := &r.queue
 	if r.closed && len(q.waiters) > 0 {
 		return fmt.Errorf("endpoint set %q is closed, and %d RPCs wait", r.name, len(q.waiters))
 	}
-	last, queued := uint64(0), 0
-	for e := q.queued.Front(); e != nil; e = e.Next() {
-		w := e.Value.(*waiter)
-		queued++
-		if w.arrival <= last || w.element != e || q.waiters[w.rpc] != w {
-			return fmt.Errorf("endpoint set %q: waiter %d is out of order", r.name, w.arrival)
+	for _, l := range []*waiterList{&q.queued, &q.retries} {
+		last := uint64(0)
+		for e := l.list.Front(); e != nil; e = e.Next() {
+			w := waiterAt(e)
+			if w.arrival <= last || w.element != e || q.waiters[w.rpc] != w || !w.is(phaseQueued) || q.listOf(w) != l || (w.timeout == notTimed) && w.tried != nil || w.timeout != notTimed && w.tried == nil && !w.doubtful {
+				return fmt.Errorf("endpoint set %q: waiter %d is out of order", r.name, w.arrival)
+			}
+			last = w.arrival
+			if roomIn(q.queueSets, w.tried) {
+				return fmt.Errorf("endpoint set %q: RPCs wait while there is room", r.name)
+			}
+			if w.tried != nil && len(q.queueSets) > 0 && !othersReady(q.queueSets, w.tried) {
+				return fmt.Errorf("endpoint set %q: waiter %d waits for an endpoint that is not ready", r.name, w.arrival)
+			}
 		}
-		last = w.arrival
 	}
-	granted := 0
-	for _, w := range q.waiters {
-		if w.queued() {
-			continue
+	lapses := 0
+	for rpc, w := range q.waiters {
+		if w.is(phaseLapsed) {
+			lapses++
 		}
-		granted++
-		if s := w.lease.entry; s == nil || s.gen != w.lease.gen || s.endpoint != w.member.endpoint || w.readySet == nil || w.readySet != w.member.eligible() {
+		if _, ok := q.granted[w]; ok != w.is(phaseGranted) || ok != (w.lease.entry != nil) || w.rpc != rpc || !slices.Contains(waitsOf(rpc), w) {
+			return fmt.Errorf("endpoint set %q: waiter %d is in phase %d, granted: %t", r.name, w.arrival, w.phase.Load(), ok)
+		}
+	}
+	for w := range q.granted {
+		if s := w.lease.entry; s.gen != w.lease.gen || s.endpoint != w.member.endpoint || w.readySet == nil || w.readySet != w.member.eligible() || !slices.Contains(q.queueSets, w.readySet) {
 			return fmt.Errorf("endpoint set %q: waiter %d was granted nothing", r.name, w.arrival)
 		}
 	}
-	if queued+granted != len(q.waiters) {
-		return fmt.Errorf("endpoint set %q: %d waiters, %d queued, %d granted", r.name, len(q.waiters), queued, granted)
-	}
-	for i, v := range q.queueSets {
-		if queued > 0 && v.order.Len() > 0 && (i == 0 || q.queueSets[0].full > 0) {
-			return fmt.Errorf("endpoint set %q: RPCs wait while there is room", r.name)
-		}
+	if sum := q.waiting() + len(q.granted) + lapses; sum != len(q.waiters) {
+		return fmt.Errorf("endpoint set %q: %d waiters, %d queued, granted or lapsed", r.name, len(q.waiters), sum)
 	}
 	return nil
 }

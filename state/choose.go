@@ -1,6 +1,10 @@
 package state
 
-import "github.com/leastconn/grpc-leastconn/state/internal/order"
+import (
+	"slices"
+
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
+)
 
 // Acquire chooses the member that is next and counts one more RPC in flight on its
 // endpoint, in one step. It returns the
@@ -8,11 +12,11 @@ import "github.com/leastconn/grpc-leastconn/state/internal/order"
 // wait for room or may wait for members that connect: then it is for [EndpointSet.AcquireOrQueue] to decide.
 func (v *ReadySet) Acquire() (Lease, any, bool) {
 	v.ledger.mu.Lock()
-	if len(v.set.queue.waiters) > 0 || v.set.startup != nil || v.set.closed {
+	if q := &v.set.queue; q.waiting()+len(q.granted) > 0 || v.set.startup != nil || v.set.closed {
 		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}
-	lease, c := v.choose(false)
+	lease, c := v.choose(&v.order, false)
 	v.ledger.mu.Unlock()
 	return lease, c.value, c.member != nil
 }
@@ -25,55 +29,109 @@ type choice struct {
 	member   *Member
 }
 
+type choiceOrder = order.Order[choice]
+
 func (m *Member) choice() choice { return choice{m.endpoint, m.value, m} }
 
-// choose chooses among the members in the order. It returns no member when there is
+// choose chooses among the members in an order of v. It returns no member when there is
 // none. forced says that the choice is not the ready set's own: others may be better
 // and are excluded, or it is for an RPC that had to wait for what became free.
-func (v *ReadySet) choose(forced bool) (Lease, choice) {
-	next := v.order.Next(forced)
+func (v *ReadySet) choose(o *choiceOrder, forced bool) (Lease, choice) {
+	next := o.Next(forced)
 	if next == order.None {
 		return Lease{}, choice{}
 	}
-	c := v.order.Value(next)
+	c := o.Value(next)
 	v.picks++
 	return v.ledger.newLease(c.endpoint, v.set), c
 }
 
 // chooseExcluding is choose among the members whose endpoints were not tried.
-func (v *ReadySet) chooseExcluding(tried []*endpoint) (lease Lease, c choice) {
+func (v *ReadySet) chooseExcluding(tried []*endpoint, o *choiceOrder, forced bool) (lease Lease, c choice) {
+	if len(tried) == 0 {
+		return v.choose(o, forced)
+	}
 	var excluded []order.Handle
-	for _, n := range tried {
+	for _, m := range v.membersOf(tried) {
+		if in, h := m.place(); in == o {
+			excluded = append(excluded, h)
+		}
+	}
+	o.Excluding(excluded, func() { lease, c = v.choose(o, forced || len(excluded) > 0) })
+	return lease, c
+}
+
+// membersOf returns the members of endpoints that v has with a weight above 0.
+func (v *ReadySet) membersOf(endpoints []*endpoint) []*Member {
+	var ms []*Member
+	for _, n := range endpoints {
 		if n.ledger != v.ledger {
 			continue // the ready set has moved since
 		}
-		if m := n.memberOf(v.set); m != nil && m.eligibleIn == v && m.handle != order.None {
-			excluded = append(excluded, m.handle)
+		if m := n.memberOf(v.set); m != nil && m.eligibleIn == v {
+			ms = append(ms, m)
 		}
 	}
-	v.order.Excluding(excluded, func() { lease, c = v.choose(len(excluded) > 0) })
-	return lease, c
+	return ms
 }
 
 // chooseIn chooses among the members whose endpoints were not tried, in the first
 // ready set that has one with room. Without tries, later ready sets are for the room
 // that the first one lacks: where it has nobody at a cap, it alone counts. For forced
 // see choose.
+//
+// When none has room and nobody is busy, penalties are all that is in the way, and
+// take no room: RPCs fail as fast as servers answer, instead of waiting for servers
+// that have nothing to do.
 func chooseIn(sets []*ReadySet, tried []*endpoint, forced bool) (_ Lease, _ *Member, full bool) {
+	busy := false
 	for _, v := range sets {
-		var lease Lease
-		var c choice
-		if len(tried) == 0 {
-			lease, c = v.choose(forced)
-		} else {
-			lease, c = v.chooseExcluding(tried)
-		}
-		if c.member != nil {
+		if lease, c := v.chooseExcluding(tried, &v.order, forced); c.member != nil {
 			return lease, c.member, false
 		}
-		if full = full || v.full > 0; !full && len(tried) == 0 {
+		full, busy = full || v.full > 0, busy || v.busy > 0
+		if !full && len(tried) == 0 {
 			break
 		}
 	}
-	return Lease{}, nil, full
+	if !full || busy {
+		return Lease{}, nil, full
+	}
+	for _, v := range sets {
+		if lease, c := v.chooseExcluding(tried, &v.overfull, forced); c.member != nil {
+			return lease, c.member, false
+		}
+	}
+	return Lease{}, nil, true
+}
+
+// roomIn reports whether chooseIn would choose one. It costs O(1) for each ready set
+// and tried endpoint.
+func roomIn(sets []*ReadySet, tried []*endpoint) bool {
+	full, busy, overfull := false, false, false
+	for _, v := range sets {
+		withRoom, withPenalties := v.order.Len(), v.overfull.Len()
+		for _, m := range v.membersOf(tried) {
+			switch in, _ := m.place(); in {
+			case &v.order:
+				withRoom--
+			case &v.overfull:
+				withPenalties--
+			}
+		}
+		if withRoom > 0 {
+			return true
+		}
+		full, busy, overfull = full || v.full > 0, busy || v.busy > 0, overfull || withPenalties > 0
+		if !full && len(tried) == 0 {
+			break
+		}
+	}
+	return overfull && !busy
+}
+
+// othersReady reports whether ready sets have a member, full or not, whose endpoint
+// was not tried.
+func othersReady(sets []*ReadySet, tried []*endpoint) bool {
+	return slices.ContainsFunc(sets, func(v *ReadySet) bool { return v.eligible > len(v.membersOf(tried)) })
 }

@@ -2,8 +2,8 @@ package state
 
 import "time"
 
-// Tick is the resolution of a ledger's clock: penalties end and ramping weights
-// rise at its ticks.
+// Tick is the resolution of a ledger's clock: penalties and waits end and ramping
+// weights rise at its ticks.
 const Tick = 10 * time.Millisecond
 
 // clock is a ledger's coarse clock: a pick reads it for nothing. It ticks while
@@ -45,9 +45,10 @@ func (l *Ledger) tick() {
 	c := &l.clock
 	c.read()
 	l.expirePenalties()
+	l.expireWaits()
 	l.advanceSlowStarts()
 	l.expireReserved()
-	if c.used || len(l.penalized) > 0 || l.ramps > 0 || len(l.starting) > 0 {
+	if c.used || len(l.penalized) > 0 || l.ramps > 0 || len(l.starting) > 0 || l.timeouts.Len() > 0 {
 		c.used = false
 		c.timer.Reset(Tick)
 		return

@@ -9,14 +9,14 @@ import (
 // the endpoint or a lease of it is out.
 type endpoint struct {
 	// What a pick touches.
-	load      load
-	fullAt    int64     // in flight: from here on, and
-	roomBelow int64     // below here, updateEligibility is due
-	leases    leaseList // live ones
-	picks     uint64    // leases, ever
-	ledger    *Ledger
-	places    []place  // in the orders of the ready sets that may choose it
-	one       [1]place // room for the only one that most endpoints have
+	load    load
+	again   again     // the loads at which updateEligibility is due
+	leases  leaseList // live ones
+	picks   uint64    // leases, ever
+	granted int64     // of the live ones, those that RPCs have not taken up
+	ledger  *Ledger
+	places  []place  // in the orders of the ready sets that may choose it
+	one     [1]place // room for the only one that most endpoints have
 
 	connecting int // members that RPCs may wait for
 
@@ -35,7 +35,7 @@ type endpoint struct {
 
 func (l *Ledger) newEndpoint() *endpoint {
 	l.made++
-	n := &endpoint{ledger: l, number: l.made, fullAt: noLimit, rampStart: never}
+	n := &endpoint{ledger: l, number: l.made, again: neverAgain, rampStart: never}
 	n.places = n.one[:0]
 	l.endpoints[n] = struct{}{}
 	return n

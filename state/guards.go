@@ -40,7 +40,7 @@ func (r *EndpointSet) SetGuards(g Guards) {
 
 // Counters are what an endpoint set has done since it began.
 type Counters struct {
-	Picks                  uint64 `json:"picks"`                  // leases, ever
+	Picks                  uint64 `json:"picks"`                  // leases, ever, that RPCs have taken up
 	Queued                 uint64 `json:"queued"`                 // RPCs that had to wait
 	RetriesToOtherEndpoint uint64 `json:"retriesToOtherEndpoint"` // later attempts that avoided the endpoints tried since the RPC last started over
 	Penalties              uint64 `json:"penalties"`              // units that failures have left
@@ -69,5 +69,6 @@ func (r *EndpointSet) countersLocked() Counters {
 	for _, v := range r.readySets {
 		c.Picks += v.picks
 	}
+	c.Picks -= r.queue.lost + uint64(len(r.queue.granted))
 	return c
 }

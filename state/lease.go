@@ -133,8 +133,6 @@ func (s *leaseEntry) end(failed bool) {
 	if failed && l.addPenalty(n, s.start+s.counters.penalty) {
 		s.counters.Penalties++
 	}
-	if l.waiting > 0 {
-		l.grantOn(n)
-	}
+	l.grantOn(n)
 	l.retire(n)
 }

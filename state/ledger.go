@@ -31,6 +31,7 @@ type Ledger struct {
 	starting  map[*EndpointSet]struct{} // endpoint sets with a start-up
 	arrivals  uint64                    // RPCs that had to wait, ever
 	waiting   int                       // RPCs that wait
+	timeouts  timeouts
 
 	totals   totals
 	stepSize int    // see steps

@@ -12,7 +12,7 @@ func (t load) sum() int64 { return t.inFlight + t.penalty }
 
 // place is where an endpoint's member stands.
 type place struct {
-	order  *order.Order[choice]
+	order  *choiceOrder
 	handle order.Handle
 }
 
@@ -30,47 +30,129 @@ func (n *endpoint) setLoad(to load) {
 	if n.connecting > 0 {
 		n.rescore()
 	}
-	if to.inFlight >= n.fullAt || to.inFlight < n.roomBelow {
+	if n.again.due(to) {
 		n.updateEligibility()
 	}
 }
 
+// again is the loads at which an endpoint's members are full or busy, or are not any
+// more.
+type again struct{ sum, inFlight thresholds }
+
+// thresholds are those of a term: from one on, or below the other, something is due.
+type thresholds struct{ from, below int64 }
+
+// neverAgain is that of an endpoint whose members do not depend on its load.
+var neverAgain = again{sum: thresholds{from: noLimit}, inFlight: thresholds{from: noLimit}}
+
+func (a *again) due(t load) bool { return a.sum.due(t.sum()) || a.inFlight.due(t.inFlight) }
+
+func (t *thresholds) due(n int64) bool { return n >= t.from || n < t.below }
+
+// note notes when a member that has reached a limit, or has not, does so no more.
+func (t *thresholds) note(reached bool, limit int64) {
+	if reached {
+		t.below = max(t.below, limit)
+	} else {
+		t.from = min(t.from, limit)
+	}
+}
+
 // isWorst reports whether, in every ready set that may choose n, n's load over weight
-// is not below what any other would have with one more. An endpoint that no ready set
-// may choose is not.
+// is not below what any other of its like would have with one more: among those with
+// room, when it has some and none is full, else among those that penalties alone fill.
+// It is not while a member is busy, since RPCs then look for room elsewhere; nor where
+// nobody may choose it.
 func (n *endpoint) isWorst() bool {
-	for _, p := range n.places {
-		if !p.order.IsWorst(p.handle) {
+	for _, m := range n.members {
+		v := m.eligibleIn
+		if v == nil {
+			continue
+		}
+		if v.busy > 0 || !m.full && v.full > 0 {
+			return false
+		}
+		if o, h := m.place(); !o.IsWorst(h) {
 			return false
 		}
 	}
 	return len(n.places) > 0
 }
 
+// place returns where m may be chosen, nil while it may not be.
+func (m *Member) place() (*choiceOrder, order.Handle) {
+	switch {
+	case m.handle != order.None:
+		return &m.eligibleIn.order, m.handle
+	case m.overfull != order.None:
+		return &m.eligibleIn.overfull, m.overfull
+	}
+	return nil, order.None
+}
+
 // enterOrder puts m into the order of the ready set that it is eligible in: a newcomer
 // at a random place among its equals, another behind them.
 func (m *Member) enterOrder(newcomer bool) {
-	o := &m.eligibleIn.order
 	m.placedAs = m.effectiveWeight()
-	if newcomer {
-		m.handle = o.Insert(m.placedAs, m.endpoint.load.sum(), m.choice())
-	} else {
-		m.handle = o.Append(m.placedAs, m.endpoint.load.sum(), m.choice())
-	}
+	m.handle = m.enter(&m.eligibleIn.order, m.placedAs, newcomer)
 	m.addPlace()
 }
 
-// leaveOrder takes m out of the order of v, in which it is, suspended or not.
-func (m *Member) leaveOrder(v *ReadySet) {
+func (m *Member) enter(o *choiceOrder, weight float64, newcomer bool) order.Handle {
+	if newcomer {
+		return o.Insert(weight, m.endpoint.load.sum(), m.choice())
+	}
+	return o.Append(weight, m.endpoint.load.sum(), m.choice())
+}
+
+// leaveOrders takes m out of the orders of the ready set that it was eligible in,
+// suspended or not.
+func (m *Member) leaveOrders() {
+	m.leaveOverfull()
 	h := m.anyHandle()
 	if m.handle != order.None {
 		m.removePlace()
 	}
-	v.order.Remove(h)
+	m.eligibleIn.order.Remove(h)
 	m.handle, m.suspended = order.None, order.None
 }
 
-// anyHandle returns m's handle in an order, suspended or not, or None.
+// reweigh gives m its weight in the orders. One that is as new takes its place anew.
+func (m *Member) reweigh(renewed bool) {
+	w, v := m.effectiveWeight(), m.eligibleIn
+	if !renewed && w == m.placedAs {
+		return
+	}
+	m.placedAs = w
+	set := (*choiceOrder).SetWeight
+	if renewed {
+		set = (*choiceOrder).Renew
+	}
+	set(&v.order, m.anyHandle(), w)
+	if m.overfull != order.None {
+		set(&v.overfull, m.overfull, v.order.ClassWeight(m.suspended))
+	}
+}
+
+// enterOverfull puts m, which is suspended, among those that penalties alone fill. Its
+// class there is the one that it has in the order.
+func (m *Member) enterOverfull(newcomer bool) {
+	if m.overfull == order.None {
+		v := m.eligibleIn
+		m.overfull = m.enter(&v.overfull, v.order.ClassWeight(m.suspended), newcomer)
+		m.addPlace()
+	}
+}
+
+func (m *Member) leaveOverfull() {
+	if m.overfull != order.None {
+		m.removePlace()
+		m.eligibleIn.overfull.Remove(m.overfull)
+		m.overfull = order.None
+	}
+}
+
+// anyHandle returns m's handle in the order, suspended or not, or None.
 func (m *Member) anyHandle() order.Handle { return max(m.handle, m.suspended) }
 
 // suspend lets m, in an order, not be chosen until it is resumed.
@@ -91,11 +173,13 @@ func (m *Member) resume() {
 }
 
 func (m *Member) addPlace() {
-	m.endpoint.places = append(m.endpoint.places, place{&m.eligibleIn.order, m.handle})
+	o, h := m.place()
+	m.endpoint.places = append(m.endpoint.places, place{o, h})
 }
 
 func (m *Member) removePlace() {
-	p := place{&m.eligibleIn.order, m.handle}
+	o, h := m.place()
+	p := place{o, h}
 	places := m.endpoint.places
 	i, last := 0, len(places)-1
 	for places[i] != p {

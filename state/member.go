@@ -11,6 +11,10 @@ const noLimit = math.MaxInt64
 
 // Member is one endpoint of an endpoint set. While it is in a ready set, RPCs are
 // given to it: unless its weight is 0 or it is at its cap.
+//
+// It is busy when RPCs in flight alone reach its cap, and full when they do together
+// with the penalties of its endpoint. So an endpoint that fails at once gets at most
+// its cap until its penalties end, while others have room or are busy.
 type Member struct {
 	endpoint *endpoint // nil once it has left
 	set      *EndpointSet
@@ -23,11 +27,12 @@ type Member struct {
 	newcomer bool // it takes its place anew
 
 	// What follows from that and from the endpoint's load.
-	full       bool         // it is eligible, and at its limit
+	full, busy bool         // it is eligible, and at its limit
 	eligibleIn *ReadySet    // the ready set that it has a weight above 0 in
 	placedAs   float64      // the weight that it has in the ready set's order
-	handle     order.Handle // there; None while it may not be chosen
+	handle     order.Handle // there; None while it has no room
 	suspended  order.Handle // there, while it is full; else None
+	overfull   order.Handle // in the order of those that penalties alone fill, or None
 	slowStart  memberSlowStart
 	connecting *memberConnecting // nil once it is neither waited for nor reserved
 
@@ -38,7 +43,7 @@ type Member struct {
 
 func (r *EndpointSet) newMember() *Member {
 	return &Member{
-		set: r, limit: noLimit, handle: order.None, suspended: order.None,
+		set: r, limit: noLimit, handle: order.None, suspended: order.None, overfull: order.None,
 		slowStart: memberSlowStart{start: never, factor: 1, ramp: noRamp},
 	}
 }
@@ -75,25 +80,22 @@ func (m *Member) changed() {
 	m.set.grant()
 }
 
-// updateEligibility brings n's members in line with its RPCs in flight. It notes at
-// which number that must be done again: where a member would be full, or have room.
+// updateEligibility brings n's members in line with its load. It notes at which loads
+// that must be done again: where a member would be full, or busy, or not any more.
 func (n *endpoint) updateEligibility() {
-	n.fullAt, n.roomBelow = noLimit, 0
+	n.again = neverAgain
 	for _, m := range n.members {
 		m.updateEligibility()
 		n.watch(m)
 	}
 }
 
-// watch sees to it that m is looked at again when n's RPCs in flight have changed that
-// much. What was noted for m before stays, and does no harm.
+// watch sees to it that m is looked at again when n's load has changed that much. What
+// was noted for m before stays, and does no harm.
 func (n *endpoint) watch(m *Member) {
-	switch {
-	case m.eligibleIn == nil:
-	case m.full:
-		n.roomBelow = max(n.roomBelow, m.limit)
-	default:
-		n.fullAt = min(n.fullAt, m.limit)
+	if m.eligibleIn != nil {
+		n.again.sum.note(m.full, m.limit)
+		n.again.inFlight.note(m.busy, m.limit)
 	}
 }
 
@@ -105,13 +107,15 @@ func (m *Member) eligible() *ReadySet {
 	return m.readySet
 }
 
-// updateEligibility keeps m in its ready set's order exactly while it is eligible, and
-// suspended there while it is full.
+// updateEligibility keeps m in its ready set's order exactly while it is eligible,
+// suspended there while it is full, and in the other order while that is so because of
+// penalties alone.
 func (m *Member) updateEligibility() {
 	v := m.eligible()
 	if was := m.eligibleIn; was != nil && was != v {
-		m.setFull(false)
-		m.leaveOrder(was)
+		m.setFull(false, false)
+		m.leaveOrders()
+		was.eligible--
 		m.eligibleIn = nil
 	}
 	renewed := m.newcomer
@@ -121,30 +125,42 @@ func (m *Member) updateEligibility() {
 	}
 	if m.eligibleIn == nil {
 		m.eligibleIn = v
+		v.eligible++
 		m.enterOrder(renewed)
-	} else if w := m.effectiveWeight(); renewed {
-		v.order.Renew(m.anyHandle(), w)
-		m.placedAs = w
-	} else if w != m.placedAs {
-		v.order.SetWeight(m.anyHandle(), w)
-		m.placedAs = w
+	} else {
+		m.reweigh(renewed)
 	}
-	m.setFull(m.endpoint.load.inFlight >= m.limit)
+	load := m.endpoint.load
+	m.setFull(load.sum() >= m.limit, load.inFlight >= m.limit)
+	overfull := m.full && !m.busy
+	if !overfull {
+		m.leaveOverfull()
+	}
 	if m.full {
 		m.suspend()
 	} else {
 		m.resume()
 	}
+	if overfull {
+		m.enterOverfull(renewed)
+	}
 }
 
-func (m *Member) setFull(full bool) {
-	switch {
-	case full && !m.full:
-		m.eligibleIn.full++
-	case !full && m.full:
-		m.eligibleIn.full--
+// setFull counts m among the full and the busy ones of its ready set.
+func (m *Member) setFull(full, busy bool) {
+	count := func(n *int, is, was bool) {
+		switch {
+		case is && !was:
+			*n++
+		case was && !is:
+			*n--
+		}
 	}
-	m.full = full
+	if v := m.eligibleIn; v != nil {
+		count(&v.full, full, m.full)
+		count(&v.busy, busy, m.busy)
+	}
+	m.full, m.busy = full, busy
 }
 
 // effectiveWeight returns the weight that m has now.

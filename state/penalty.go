@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -16,7 +17,8 @@ type penalty struct {
 // more, as a penalty until a point of time. It reports whether it did.
 //
 // It leaves none when n, without it, comes last already in every ready set that may
-// choose n: a penalty puts an endpoint behind the busiest one, never further.
+// choose n: a penalty puts an endpoint behind the busiest one, never further. Where an
+// endpoint is busy, at its cap, it always leaves one.
 func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	if l.clock.read() >= until || n.isWorst() {
 		return false
@@ -35,9 +37,18 @@ func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	return true
 }
 
-// expirePenalties ends the penalties whose time is over, step by step.
+// expirePenalties ends the penalties whose time is over, step by step, and gives the room
+// that they took to RPCs that wait: at the end, or when others are let in between.
 func (l *Ledger) expirePenalties() {
 	steps := l.inSteps()
+	room := false
+	grant := func() {
+		if room && l.waiting > 0 {
+			grantIn(slices.Collect(maps.Keys(l.sets))...)
+		}
+		room = false
+	}
+	steps.settle = grant
 	for n := range l.penalized {
 		over, left := 0, n.load.penalty
 		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
@@ -53,6 +64,8 @@ func (l *Ledger) expirePenalties() {
 			delete(l.penalized, n)
 		}
 		n.setLoad(load{n.load.inFlight, left})
+		room = true
 		steps.did(unitChange * (1 + len(n.places)))
 	}
+	grant()
 }

@@ -76,7 +76,7 @@ func TestNoPenalty(t *testing.T) {
 }
 
 // Penalties put an endpoint one unit behind the busiest other, never further. Those
-// that no ready set may choose have no such bound.
+// that no ready set may choose have no such bound, nor those beside one at its cap.
 func TestPenaltyIsBound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prepare func(e *env)
@@ -87,7 +87,7 @@ func TestPenaltyIsBound(t *testing.T) {
 		"busy":      {func(e *env) { e.list("b"); e.load("b", 7); e.set("b", 1) }, 8},
 		"by weight": {func(e *env) { e.list("b"); e.load("b", 11); e.set("b", 4) }, 3}, // 4/1 is beyond 12/4
 		"draining":  {func(e *env) { e.add("b"); e.set("a", 0) }, 20},
-		"full":      {func(e *env) { e.list("b"); e.load("b", 7); e.set("b", 1); e.members["b"].SetMaxInFlight(7) }, 0},
+		"full":      {func(e *env) { e.list("b"); e.load("b", 7); e.set("b", 1); e.members["b"].SetMaxInFlight(7) }, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTime(t, func(e *env) {

@@ -1,7 +1,9 @@
 package state_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -153,6 +155,103 @@ func TestReadySetClosesWithGrants(t *testing.T) {
 		next.Set(e.members[a], 1, a)
 	}
 	require.Equal(t, []int{0, 1}, served(rs))
+}
+
+// Room goes to the first that may use it: not to a retry whose attempts have been
+// there, as long as another endpoint is ready and its patience lasts.
+func TestRetryWaitsForAnotherEndpoint(t *testing.T) {
+	type retry struct {
+		*env
+		*rpc
+		tried *state.Tried
+	}
+	for name, tc := range map[string]struct {
+		make func(r retry)
+		on   string
+	}{
+		"the other has room":     {func(r retry) { r.env.end("b", 1) }, "b"},
+		"a new one":              {func(r retry) { r.env.capped(1, "c") }, "c"},
+		"patience ends":          {func(retry) { pass(time.Second) }, "a"},
+		"the other is lost":      {func(r retry) { r.readySet.Remove(r.members["b"]) }, "a"},
+		"the other drains":       {func(r retry) { r.env.set("b", 0) }, "a"},
+		"the other leaves":       {func(r retry) { r.env.remove("b") }, "a"},
+		"other level, with room": {func(r retry) { r.endpointSet.SetQueueSets(r.readySet, r.second) }, "y"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(e *env) {
+				e.guard(penalized)
+				e.capped(2, "a")
+				e.capped(1, "b")
+				e.second = e.endpointSet.NewReadySet(1)
+				e.list("y")
+				e.second.Set(e.members["y"], 1, "y")
+				e.openMany(3)
+				r := retry{e, e.rpc(), triedOf(e.leases["a"][0])}
+				e.fail("a", 1)
+				pass(10 * time.Millisecond)
+				ask := func() (string, state.Outcome) {
+					lease, value, outcome := e.endpointSet.AcquireOrQueue(r.ctx, r.tried, e.readySet)
+					require.NoError(t, e.ledger.Check())
+					if outcome != state.Chosen {
+						return "", outcome
+					}
+					e.leases[value.(string)] = append(e.leases[value.(string)], lease)
+					return value.(string), outcome
+				}
+				_, outcome := ask()
+				require.Equal(t, state.Queued, outcome, "b is ready")
+				next := e.queued(1)
+				e.members["a"].SetMaxInFlight(3)
+				require.Equal(t, []int{0}, served(next), "the next may use it")
+				e.end("a", 1)
+				tc.make(r)
+				on, outcome := ask()
+				require.Equal(t, state.Chosen, outcome)
+				require.Equal(t, tc.on, on)
+				want := 1
+				if on == "a" {
+					want = 0
+				}
+				require.EqualValues(t, want, e.endpointSet.Counters().RetriesToOtherEndpoint)
+				lease, value, outcome := e.endpointSet.AcquireOrQueue(nobody, r.tried, e.readySet)
+				require.Equal(t, outcome == state.Chosen, value != nil)
+				lease.Release()
+			})
+		})
+	}
+}
+
+// A retry that may not wait, or whose attempt failed long ago, starts over at once.
+func TestRetryThatDoesNotWait(t *testing.T) {
+	for name, tc := range map[string]func(e *env) context.Context{
+		"no queue": func(e *env) context.Context { e.endpointSet.SetGuards(penalized); return e.rpc().ctx },
+		"no end":   func(*env) context.Context { return nobody },
+		"line is full": func(e *env) context.Context {
+			e.endpointSet.SetGuards(state.Guards{FailurePenalty: time.Second, MaxQueued: 1})
+			other := triedOf(e.leases["a"][0])
+			_, _, outcome := e.endpointSet.AcquireOrQueue(e.rpc().ctx, other, e.readySet)
+			require.Equal(e, state.Queued, outcome)
+			return e.rpc().ctx
+		},
+		"no penalty": func(e *env) context.Context { e.guard(state.Guards{}); return e.rpc().ctx },
+		"long ago":   func(e *env) context.Context { pass(time.Second); return e.rpc().ctx },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(e *env) {
+				e.guard(penalized)
+				e.capped(2, "a")
+				e.capped(1, "b")
+				e.openMany(3)
+				tried := triedOf(e.leases["a"][0])
+				e.end("a", 1)
+				ctx := tc(e)
+				lease, value, outcome := e.endpointSet.AcquireOrQueue(ctx, tried, e.readySet)
+				require.Equal(t, state.Chosen, outcome)
+				require.Equal(t, "a", value)
+				require.True(t, lease.Release())
+			})
+		})
+	}
 }
 
 // An endpoint set wakes its RPCs when some were given room, not otherwise, and waits

@@ -13,9 +13,12 @@ type ReadySet struct {
 	ledger   *Ledger
 	priority uint32
 
-	order order.Order[choice] // of the members of a weight above 0
-	picks uint64              // ever
-	full  int                 // members at their caps
+	order    choiceOrder // of the members of a weight above 0
+	overfull choiceOrder // of those that have no room because of penalties alone
+	picks    uint64      // ever
+	eligible int         // members of a weight above 0
+	full     int         // of those, the ones at their caps, with penalties
+	busy     int         // of those, the ones at their caps without
 
 	connecting connecting
 }
@@ -48,6 +51,9 @@ func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	m.value = value
 	if m.eligibleIn == v {
 		v.order.SetValue(m.anyHandle(), m.choice())
+		if m.overfull != order.None {
+			v.overfull.SetValue(m.overfull, m.choice())
+		}
 	}
 	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
 		return

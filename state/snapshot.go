@@ -11,7 +11,8 @@ import (
 // Snapshot is a ledger at one moment, for people, tests and tools.
 type Snapshot struct {
 	ResourceKey  string                `json:"resourceKey"`  // "" for a private ledger
-	InFlight     int64                 `json:"inFlight"`     // live leases
+	InFlight     int64                 `json:"inFlight"`     // live leases: attempts that run, and grants
+	Granted      int64                 `json:"granted"`      // room that RPCs which wait were given and have not taken up
 	Waiting      int64                 `json:"waiting"`      // RPCs that wait for room
 	Reserved     int64                 `json:"reserved"`     // of those in flight, RPCs that wait for an endpoint to connect
 	Imbalance    float64               `json:"imbalance"`    // most minus fewest in flight over relative weight
@@ -25,6 +26,7 @@ type EndpointSnapshot struct {
 	Addresses     []string         `json:"addresses"` // sorted
 	State         EndpointState    `json:"state"`
 	InFlight      int64            `json:"inFlight"`
+	Granted       int64            `json:"granted"`       // of those, what RPCs that wait have not taken up
 	Reserved      int64            `json:"reserved"`      // of those in flight, RPCs that wait for it to connect
 	Picks         uint64           `json:"picks"`         // leases since the ledger knows the endpoint
 	Penalty       int64            `json:"penalty"`       // units that fresh failures have left
@@ -43,7 +45,7 @@ type MemberSnapshot struct {
 	Next            bool    `json:"next,omitempty"`     // the next pick of the ready set is its
 	Draining        bool    `json:"draining,omitempty"` // ready, and not chosen
 	MaxInFlight     int64   `json:"maxInFlight"`        // 0: no cap
-	Full            bool    `json:"full,omitempty"`     // at its cap
+	Full            bool    `json:"full,omitempty"`     // at its cap, penalties included
 	SlowStartFactor float64 `json:"slowStartFactor"`    // of its weight: below 1 while it starts slowly
 }
 
@@ -51,6 +53,7 @@ type MemberSnapshot struct {
 type EndpointSetSnapshot struct {
 	Name     string `json:"name"`
 	Waiting  int64  `json:"waiting"`  // RPCs that wait for room
+	Granted  int64  `json:"granted"`  // RPCs that were given it and have not taken it up
 	Reserved int64  `json:"reserved"` // RPCs that wait for an endpoint to connect
 	Counters
 	Warnings []string `json:"warnings,omitempty"` // what of its configuration has no effect
@@ -78,6 +81,7 @@ func (l *Ledger) snapshot(inSteps bool) Snapshot {
 		})
 		n.State = n.state()
 		s.InFlight += n.InFlight
+		s.Granted += n.Granted
 		s.Reserved += n.Reserved
 		if m, ok := n.Eligible(); ok {
 			loads = append(loads, levelLoad{m.Priority, m.Weight, n.InFlight})
@@ -147,6 +151,7 @@ func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
 		ID:            n.id,
 		Addresses:     n.addrs,
 		InFlight:      n.load.inFlight,
+		Granted:       n.granted,
 		Picks:         n.picks,
 		Penalty:       n.load.penalty,
 		OldestSeconds: n.oldest(now).Seconds(),
@@ -174,16 +179,17 @@ func (m *Member) snapshot() MemberSnapshot {
 	if h := m.anyHandle(); h != order.None {
 		s.EffectiveWeight = m.readySet.order.ClassWeight(h)
 	}
-	if m.handle != order.None {
-		s.Score = m.readySet.order.Score(m.handle)
-		s.Next = m.readySet.order.First() == m.handle
+	if o, h := m.place(); o != nil {
+		s.Score = o.Score(h)
+		v := m.readySet
+		s.Next = o.First() == h && (o == &v.order || v.order.Len()+v.busy == 0)
 	}
 	return s
 }
 
 func (r *EndpointSet) snapshot() EndpointSetSnapshot {
 	return EndpointSetSnapshot{
-		Name: r.name, Waiting: int64(r.queue.queued.Len()), Reserved: r.startup.reserved(),
+		Name: r.name, Waiting: int64(r.queue.waiting()), Granted: int64(len(r.queue.granted)), Reserved: r.startup.reserved(),
 		Counters: r.countersLocked(), Warnings: slices.Clone(r.warnings),
 	}
 }

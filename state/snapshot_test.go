@@ -49,7 +49,7 @@ func eventful(t *testing.T) state.Snapshot {
 	failed := acquire()
 	second := list("", "10.0.0.4:50051")
 	v.Set(second, 8, nil)
-	first.SetMaxInFlight(1)
+	first.SetMaxInFlight(2)
 	second.SetMaxInFlight(1)
 
 	var tried state.Tried
@@ -60,10 +60,14 @@ func eventful(t *testing.T) state.Snapshot {
 	require.Equal(t, state.Chosen, outcome)
 	t.Cleanup(func() { elsewhere.Release() })
 	acquire()
-	waiting, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	_, _, outcome = r.AcquireOrQueue(waiting, nil, v)
-	require.Equal(t, state.Queued, outcome)
+	r.SetQueueSets(v)
+	for _, limit := range []uint32{3, 3} { // the first that waits is given room
+		waiting, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		_, _, outcome = r.AcquireOrQueue(waiting, nil, v)
+		require.Equal(t, state.Queued, outcome)
+		first.SetMaxInFlight(limit)
+	}
 
 	other := l.NewEndpointSet("dns:///api.example.com:443") // without caps
 	t.Cleanup(other.Close)
@@ -79,7 +83,9 @@ func eventful(t *testing.T) state.Snapshot {
 		}
 	}
 	for _, want := range []state.Outcome{state.Chosen, state.Reserved} {
-		lease, _, outcome := starting.AcquireOrQueue(waiting, nil, w)
+		rpc, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		lease, _, outcome := starting.AcquireOrQueue(rpc, nil, w)
 		require.Equal(t, want, outcome)
 		t.Cleanup(func() { lease.Release() })
 	}

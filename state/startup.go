@@ -69,7 +69,7 @@ func (a *acquisition) reserved() (outcome Outcome, stop func() bool) {
 			return Empty, stop
 		}
 	}
-	if a.rpc == nil || s.inFlight == 0 || !v.mayWait(a.deadline) || a.set.queue.queued.Len() > 0 {
+	if a.rpc == nil || s.inFlight == 0 || !v.mayWait(a.deadline) || a.set.queue.waiting() > 0 {
 		return Empty, stop
 	}
 	m := v.connecting.members[0]

@@ -20,12 +20,13 @@ const (
 // Between two of them others have the mutex, so that no pick waits for all of it. The
 // ledger's invariants hold at the end of each step. Anything else may be another then.
 type steps struct {
-	mu    *sync.Mutex
-	size  int
-	test  func() // called at each pause
-	done  int    // units since the last pause
-	since int    // units since the clock was read
-	began time.Time
+	mu     *sync.Mutex
+	size   int
+	settle func() // called before each pause
+	test   func() // called at each pause
+	done   int    // units since the last pause
+	since  int    // units since the clock was read
+	began  time.Time
 }
 
 func (l *Ledger) inSteps() steps {
@@ -43,6 +44,9 @@ func (s *steps) did(units int) {
 		if s.since = 0; time.Since(s.began) < maxStep {
 			return
 		}
+	}
+	if s.settle != nil {
+		s.settle()
 	}
 	s.mu.Unlock()
 	if s.test != nil {

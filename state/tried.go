@@ -3,6 +3,7 @@ package state
 import (
 	"slices"
 	"sync"
+	"time"
 	"weak"
 )
 
@@ -11,6 +12,7 @@ import (
 type Tried struct {
 	mu        sync.Mutex // never held together with a ledger's
 	endpoints []weak.Pointer[endpoint]
+	failed    time.Time // when the last attempt did, or began
 }
 
 // Add notes the endpoint of a lease. One that was given back is passed over.
@@ -18,6 +20,7 @@ func (t *Tried) Add(le Lease) {
 	if p := le.endpoint(); p != (weak.Pointer[endpoint]{}) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		t.failed = time.Now()
 		if !slices.Contains(t.endpoints, p) {
 			t.endpoints = append(t.endpoints, p)
 		}
@@ -54,8 +57,16 @@ func (t *Tried) Reset() {
 	t.endpoints = nil
 }
 
-// list takes t's mutex.
-func (t *Tried) list() []*endpoint {
+// Failed notes that the last attempt has failed. Add does so, too.
+func (t *Tried) Failed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed = time.Now()
+}
+
+// list returns the endpoints, and how long ago the last attempt failed. It takes t's
+// mutex.
+func (t *Tried) list() (_ []*endpoint, sinceFailure time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ns []*endpoint
@@ -64,5 +75,5 @@ func (t *Tried) list() []*endpoint {
 			ns = append(ns, n)
 		}
 	}
-	return ns
+	return ns, time.Since(t.failed)
 }

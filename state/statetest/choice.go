@@ -1,53 +1,81 @@
 package statetest
 
-// bestBut returns what may be chosen where some addresses are excluded, if one is.
-func (r *endpointSet) bestBut(readySet int, except []string) []*member {
-	aside := r.setAside(readySet, except)
-	best := r.readySets[readySet].best(len(aside) > 0)
-	for _, mb := range aside {
-		mb.aside = false
-	}
+import "slices"
+
+// best returns the members of an order of which one is chosen next.
+func (r *endpointSet) best(readySet int, kind orderKind, forced bool, except []string) []*member {
+	o := r.readySets[readySet].orders[kind]
+	aside := o.setAside(except)
+	best := o.best(forced || len(aside) > 0)
+	o.putBack(aside)
 	return best
 }
 
 // setAside sets the members of some addresses aside that may be chosen.
-func (r *endpointSet) setAside(readySet int, addrs []string) []*member {
-	var aside []*member
-	for _, a := range addrs {
-		if mb := r.members[a]; mb != nil && mb.readySet == readySet && mb.free() {
-			mb.aside = true
-			aside = append(aside, mb)
-		}
+func (v *order) setAside(addrs []string) []*member {
+	aside := slices.DeleteFunc(v.free(), func(mb *member) bool { return !slices.Contains(addrs, mb.endpoint.addr) })
+	for _, mb := range aside {
+		v.seat(mb).aside = true
 	}
 	return aside
 }
 
-// bestIn returns what may be chosen in the first ready set that has room, and which
-// that is. Where the first has nobody at a cap, it alone counts.
-func (r *endpointSet) bestIn(readySets []int, forced bool) (best []*member, readySet int, full bool) {
+func (v *order) putBack(aside []*member) {
+	for _, mb := range aside {
+		v.seat(mb).aside = false
+	}
+}
+
+// choice is where and among whom to choose.
+type choice struct {
+	best     []*member
+	readySet int
+	in       orderKind
+	forced   bool // the choice is not the ready set's own
+}
+
+// bestIn returns what may be chosen in the first ready set that has somebody with room
+// who was not tried; else, when nobody is busy, who is full by penalties alone. Where
+// the first has nobody at a cap, it alone counts for those without tries.
+func (r *endpointSet) bestIn(readySets []int, forced bool, tried []string) (c choice, full bool) {
+	busy := false
+	try := func(v int, in orderKind) bool {
+		c = choice{r.best(v, in, forced, tried), v, in, forced}
+		return len(c.best) > 0
+	}
 	for _, v := range readySets {
-		if best := r.readySets[v].best(forced); len(best) > 0 {
-			return best, v, false
+		if try(v, withRoom) {
+			return c, false
 		}
-		full = full || len(r.those(func(mb *member) bool { return mb.readySet == v && mb.full() })) > 0
-		if !full {
+		full, busy = full || r.count(v, (*member).full) > 0, busy || r.count(v, (*member).busy) > 0
+		if !full && len(tried) == 0 {
 			break
 		}
 	}
-	return nil, none, full
+	if full && !busy {
+		for _, v := range readySets {
+			if try(v, overfull) {
+				return c, false
+			}
+		}
+	}
+	return c, full
 }
 
-// Choose counts the choice of a ready set that avoided some addresses, or that was
-// forced otherwise.
-func (m *model) Choose(id, readySet int, addr string, forced bool, except ...string) {
+// count returns how many members of a ready set are so.
+func (r *endpointSet) count(readySet int, is func(*member) bool) int {
+	return len(r.those(func(mb *member) bool { return mb.readySet == readySet && is(mb) }))
+}
+
+// Choose counts what c has come to, which avoided some addresses.
+func (m *model) Choose(id int, c choice, addr string, except ...string) {
 	r := m.sets[id]
-	aside := r.setAside(readySet, except)
-	v := r.readySets[readySet]
+	v := r.readySets[c.readySet]
+	o := v.orders[c.in]
+	aside := o.setAside(except)
 	v.picks++
-	v.charge(r.members[addr], forced || len(aside) > 0)
+	o.charge(r.members[addr], c.forced || len(aside) > 0)
 	m.endpoints[addr].picks++
 	m.count(m.endpoints[addr], 1)
-	for _, mb := range aside {
-		mb.aside = false
-	}
+	o.putBack(aside)
 }

@@ -14,7 +14,7 @@ import (
 func (m *model) Compare(s state.Snapshot) error {
 	errs := []error{m.err}
 	m.unsure = false
-	sum, waiting := 0, 0
+	sum, waiting, granted := 0, 0, 0
 	scores := map[*member]state.MemberSnapshot{}
 	for _, n := range s.Endpoints {
 		errs = append(errs, m.compareEndpoint(n, scores))
@@ -22,26 +22,29 @@ func (m *model) Compare(s state.Snapshot) error {
 	}
 	for _, r := range m.sets {
 		for _, v := range r.readySets {
-			errs = append(errs, v.compareScores(scores))
+			for _, o := range v.orders {
+				errs = append(errs, o.compareScores(scores))
+			}
 		}
 	}
 	for _, rs := range s.EndpointSets {
 		errs = append(errs, m.compareSet(rs))
 		waiting += int(rs.Waiting)
+		granted += int(rs.Granted)
 	}
 	if len(s.Endpoints) != len(m.endpoints) || len(s.EndpointSets) != len(m.sets) {
 		errs = append(errs, fmt.Errorf("%d endpoints and %d endpoint sets, want %d and %d", len(s.Endpoints), len(s.EndpointSets), len(m.endpoints), len(m.sets)))
 	}
-	if int(s.InFlight) != sum || int(s.Waiting) != waiting {
-		errs = append(errs, fmt.Errorf("%d in flight and %d waiting, want %d and %d", s.InFlight, s.Waiting, sum, waiting))
+	if int(s.InFlight) != sum || int(s.Waiting) != waiting || int(s.Granted) != granted {
+		errs = append(errs, fmt.Errorf("%d in flight, %d waiting and %d granted, want %d, %d and %d", s.InFlight, s.Waiting, s.Granted, sum, waiting, granted))
 	}
 	return errors.Join(errs...)
 }
 
 // known is what the model knows of an endpoint, too.
 type known struct {
-	state                             state.EndpointState
-	inFlight, penalty, members, picks int
+	state                                      state.EndpointState
+	inFlight, granted, penalty, members, picks int
 }
 
 func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]state.MemberSnapshot) error {
@@ -49,8 +52,8 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]sta
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
 	}
-	got := known{s.State, int(s.InFlight), int(s.Penalty), len(s.Members), int(s.Picks)}
-	if want := (known{n.state(), n.inFlight, len(n.penalties), len(n.members), n.picks}); got != want {
+	got := known{s.State, int(s.InFlight), int(s.Granted), int(s.Penalty), len(s.Members), int(s.Picks)}
+	if want := (known{n.state(), n.inFlight, n.granted(), len(n.penalties), len(n.members), n.picks}); got != want {
 		return fmt.Errorf("%s is %+v, want %+v", n.addr, got, want)
 	}
 	for _, ms := range s.Members {
@@ -65,6 +68,18 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]sta
 		}
 	}
 	return nil
+}
+
+// granted returns how many leases of n RPCs that wait have not taken up.
+func (n *endpoint) granted() (sum int) {
+	for _, mb := range n.members {
+		for _, t := range mb.set.granted {
+			if t.on == n {
+				sum++
+			}
+		}
+	}
+	return sum
 }
 
 // state returns the best that an endpoint set says of n.
@@ -93,11 +108,12 @@ func (mb *member) compare(s state.MemberSnapshot) error {
 	if want.Ready {
 		want.Priority, want.Weight, want.Draining = uint32(mb.readySet), mb.weight, mb.weight == 0
 	}
-	if s != want || s.SlowStartFactor != mb.factor || mb.selectable != (s.Score > 0) || mb.placed != (s.EffectiveWeight > 0) {
-		return fmt.Errorf("it is %+v, want %+v with factor %v, selectable: %t", s, want, mb.factor, mb.selectable)
+	room, over := &mb.seats[withRoom], &mb.seats[overfull]
+	if s != want || s.SlowStartFactor != mb.factor || (room.selectable || over.placed) != (s.Score > 0) || room.placed != (s.EffectiveWeight > 0) {
+		return fmt.Errorf("it is %+v, want %+v with factor %v, seats %+v", s, want, mb.factor, mb.seats)
 	}
-	if mb.placed && s.EffectiveWeight != mb.class && !(mb.either && mb.adopt(s.EffectiveWeight)) {
-		return fmt.Errorf("its effective weight is %v, want %v", s.EffectiveWeight, mb.class)
+	if room.placed && s.EffectiveWeight != room.class && !(room.either && mb.adopt(s.EffectiveWeight)) {
+		return fmt.Errorf("its effective weight is %v, want %v", s.EffectiveWeight, room.class)
 	}
 	return nil
 }
@@ -107,33 +123,42 @@ func (mb *member) adopt(class float64) bool {
 	if math.Abs(mb.effective()-class) > class/(1<<16) {
 		return false
 	}
-	v := mb.set.readySets[mb.readySet]
-	was := mb.class
-	mb.class, mb.either = class, false
+	mb.seats[withRoom].either = false
+	for kind := range kinds {
+		if mb.seats[kind].placed {
+			mb.order(kind).adopt(mb, class)
+		}
+	}
+	return true
+}
+
+func (v *order) adopt(mb *member, class float64) {
+	was := v.class(mb)
+	v.seat(mb).class = class
 	if v.size(was) == 0 {
 		delete(v.waits, was)
 	}
 	v.waits[class] = wait{}
-	return true
 }
 
 // compareScores compares how far away the turns are, and takes up what chance has
-// decided of them. The next pick must be one that is allowed.
-func (v *readySet) compareScores(score map[*member]state.MemberSnapshot) error {
-	for _, mb := range v.in((*member).free) {
+// decided of them. The next pick must be one that is allowed. It is of those that
+// penalties alone fill while nobody has room and nobody is busy.
+func (v *order) compareScores(score map[*member]state.MemberSnapshot) error {
+	for _, mb := range v.free() {
 		s := score[mb]
-		phase := s.Score*mb.class - float64(mb.endpoint.load())
-		w := v.waits[mb.class]
-		if want := v.phase(mb.class); w.known && math.Abs(phase-want) > little*want {
+		phase := s.Score*v.class(mb) - float64(mb.endpoint.load())
+		w := v.waits[v.class(mb)]
+		if want := v.phase(v.class(mb)); w.known && math.Abs(phase-want) > little*want {
 			return fmt.Errorf("the score of %s is %v: the phase is %v, want %v", mb.endpoint.addr, s.Score, phase, want)
 		}
 		if phase > 2*least && len(v.waits) > 1 {
-			v.waits[mb.class] = wait{phase * v.step(mb.class), true}
+			v.waits[v.class(mb)] = wait{phase * v.step(v.class(mb)), true}
 		}
 	}
 	best := v.best(false)
-	next := 0
-	for _, mb := range v.in(func(*member) bool { return true }) {
+	next, may := 0, v.kind == withRoom || v.set.count(v.readySet, func(mb *member) bool { return mb.eligible() && !mb.full() || mb.busy() }) == 0
+	for _, mb := range v.in(func(s *seat) bool { return s.selectable }) {
 		if score[mb].Next {
 			next++
 			if !slices.Contains(best, mb) {
@@ -141,7 +166,7 @@ func (v *readySet) compareScores(score map[*member]state.MemberSnapshot) error {
 			}
 		}
 	}
-	if want := len(best) > 0 && (v.drawn || len(v.waits) == 1); want != (next == 1) || next > 1 {
+	if want := may && len(best) > 0 && (v.drawn || len(v.waits) == 1); want != (next == 1) || next > 1 {
 		return fmt.Errorf("%d are next of %q, drawn: %t", next, sorted(best), v.drawn)
 	}
 	return nil
@@ -156,9 +181,10 @@ func (m *model) compareSet(s state.EndpointSetSnapshot) error {
 		for _, v := range r.readySets {
 			picks += v.picks
 		}
-		got := [...]int{int(s.Waiting), int(s.Picks), int(s.Queued), int(s.RetriesToOtherEndpoint), int(s.Penalties)}
-		if want := [...]int{len(r.waiting), picks, r.queued, r.retries, r.penalties}; got != want {
-			return fmt.Errorf("endpoint set %s: waiting, picks, queued, elsewhere, penalties are %v, want %v", s.Name, got, want)
+		picks -= len(r.granted) + r.lost
+		got := [...]int{int(s.Waiting), int(s.Granted), int(s.Picks), int(s.Queued), int(s.RetriesToOtherEndpoint), int(s.Penalties)}
+		if want := [...]int{len(r.waiting), len(r.granted), picks, r.queued, r.retries, r.penalties}; got != want {
+			return fmt.Errorf("endpoint set %s: waiting, granted, picks, queued, elsewhere, penalties are %v, want %v", s.Name, got, want)
 		}
 		return nil
 	}

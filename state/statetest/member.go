@@ -13,12 +13,7 @@ type member struct {
 	weight   uint32
 	limit    uint32 // 0: none
 
-	placed     bool    // it is in the ready set's order
-	selectable bool    // there it may be chosen: it is not full
-	aside      bool    // but for now
-	class      float64 // its weight there: a near one may have been there before
-	either     bool    // which of near ones was there before is chance
-	before     float64 // what class was then
+	seats [kinds]seat
 
 	slowStartPending bool // it begins when the member is ready
 	since            time.Duration
@@ -80,31 +75,46 @@ func (m *model) Cap(id int, addr string, limit uint32) {
 func (mb *member) eligible() bool { return mb.readySet != none && mb.weight > 0 }
 
 func (mb *member) full() bool {
+	return mb.eligible() && mb.limit > 0 && mb.endpoint.load() >= int(mb.limit)
+}
+
+func (mb *member) busy() bool {
 	return mb.eligible() && mb.limit > 0 && mb.endpoint.inFlight >= int(mb.limit)
 }
 
-// updateEligibility has mb in the order while it is eligible, and selectable while it is
-// not full.
+func (mb *member) order(kind orderKind) *order { return mb.set.readySets[mb.readySet].orders[kind] }
+
+// updateEligibility has mb in the order while it is eligible, selectable there while it
+// is not full, and in the other order while penalties alone fill it.
 func (mb *member) updateEligibility() {
-	switch may := mb.eligible(); {
-	case may && !mb.placed:
-		mb.enter()
-	case !may && mb.placed:
-		mb.leave()
+	room, over := &mb.seats[withRoom], &mb.seats[overfull]
+	is := mb.full() && !mb.busy()
+	if over.placed && !is {
+		mb.order(overfull).leave(mb)
 	}
-	if mb.placed {
-		mb.setSelectable(!mb.full())
+	switch may := mb.eligible(); {
+	case may && !room.placed:
+		mb.order(withRoom).enter(mb, mb.effective())
+	case !may && room.placed:
+		mb.order(withRoom).leave(mb)
+	}
+	if room.placed {
+		mb.order(withRoom).setSelectable(mb, !mb.full())
+	}
+	if is && !over.placed {
+		mb.order(overfull).enter(mb, room.class)
 	}
 }
 
-func (mb *member) free() bool { return mb.selectable && !mb.aside }
+// reweigh gives mb the class of its weight in the order, and the same one in the other.
+func (mb *member) reweigh() {
+	mb.order(withRoom).reweigh(mb, mb.effective())
+	if mb.seats[overfull].placed {
+		mb.order(overfull).reweigh(mb, mb.seats[withRoom].class)
+	}
+}
 
 func (mb *member) effective() float64 { return float64(mb.weight) * mb.factor }
-
-// selectable returns the members of a ready set that may be chosen, by address.
-func (r *endpointSet) selectable(readySet int) []*member {
-	return r.those(func(mb *member) bool { return mb.selectable && mb.readySet == readySet })
-}
 
 func (r *endpointSet) those(are func(mb *member) bool) []*member {
 	var ms []*member

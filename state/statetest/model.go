@@ -20,6 +20,7 @@ type model struct {
 	endpoints map[string]*endpoint
 	sets      map[int]*endpointSet
 	arrivals  int
+	made      int  // endpoints, ever
 	unsure    bool // some weights wait to be compared
 
 	// takeUp has an RPC that was given room on one of the addresses take it up, and
@@ -31,11 +32,13 @@ type model struct {
 // endpoint lives while an endpoint set lists its address or a lease of it is out.
 type endpoint struct {
 	addr      string
+	number    int // of those made
 	inFlight  int
 	picks     int
 	penalties []time.Duration // when each unit of penalty ends
 	since     time.Duration   // when its last slow start began
 	members   []*member
+	gone      bool
 }
 
 type endpointSet struct {
@@ -47,10 +50,12 @@ type endpointSet struct {
 
 	waiting   []*waiter // that wait, by arrival
 	granted   []*waiter
+	lapsed    []*waiter
 	queueSets []int
+	told      bool // of queueSets
 	woken     bool // since last looked at
 
-	queued, retries, penalties int // ever
+	queued, retries, penalties, lost int // ever
 }
 
 // newModel returns an empty model.
@@ -62,7 +67,7 @@ func newModel() *model {
 func (m *model) Open(id, readySets int) {
 	r := &endpointSet{id: id, members: map[string]*member{}}
 	for i := range readySets {
-		r.readySets = append(r.readySets, &readySet{set: r, index: i, waits: map[float64]wait{}})
+		r.readySets = append(r.readySets, newReadySet(r, i))
 	}
 	m.sets[id] = r
 }
@@ -71,7 +76,7 @@ func (m *model) Open(id, readySets int) {
 func (m *model) Close(id int) {
 	r := m.sets[id]
 	granted := r.granted
-	r.waiting, r.granted = nil, nil
+	r.waiting, r.granted, r.lapsed = nil, nil, nil
 	for _, t := range granted {
 		m.endLease(t.on)
 	}
@@ -87,7 +92,8 @@ func (m *model) Add(id int, addr string) {
 	mb := &member{set: r, readySet: none, factor: 1, since: never}
 	switch {
 	case n == nil:
-		n = &endpoint{addr: addr, since: never}
+		m.made++
+		n = &endpoint{addr: addr, number: m.made, since: never}
 		m.endpoints[addr] = n
 		mb.slowStartPending = r.listed
 	case r.listed:
@@ -118,6 +124,7 @@ func (m *model) drop(mb *member) {
 func (m *model) retire(n *endpoint) {
 	if len(n.members) == 0 && n.inFlight == 0 {
 		delete(m.endpoints, n.addr)
+		n.gone = true
 	}
 }
 

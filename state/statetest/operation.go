@@ -45,7 +45,7 @@ func (s *script) acquire(id int) error {
 	readySet := s.next(levels)
 	var best []string
 	if r := s.model.sets[id]; len(r.waiting)+len(r.granted) == 0 {
-		best = sorted(r.readySets[readySet].best(false))
+		best = sorted(r.best(readySet, withRoom, false, nil))
 	}
 	lease, value, ok := s.sets[id].readySets[readySet].Acquire()
 	if !ok {
@@ -56,7 +56,7 @@ func (s *script) acquire(id int) error {
 	}
 	addr, err := s.hold(id, best, lease, value)
 	if err == nil {
-		s.model.Choose(id, readySet, addr, false)
+		s.model.Choose(id, choice{readySet: readySet, in: withRoom}, addr)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package statetest
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ func (m *model) Fail(id int, penalty time.Duration, addr string, start time.Dura
 	m.count(n, -1)
 	if until := start + penalty; m.now < until && !n.isWorst() {
 		n.penalties = append(n.penalties, (until + state.Tick - 1).Truncate(state.Tick))
+		m.count(n, 0)
 		if r := m.sets[id]; r != nil {
 			r.penalties++
 		}
@@ -22,17 +24,24 @@ func (m *model) Fail(id int, penalty time.Duration, addr string, start time.Dura
 	m.retire(n)
 }
 
-// isWorst reports whether n's load over weight is not below what another would have with
-// one more, wherever n may be chosen.
+// isWorst reports whether n's load over weight is not below what another of its like
+// would have with one more, wherever n may be chosen, and nobody is busy there.
 func (n *endpoint) isWorst() bool {
 	seats := 0
 	for _, mb := range n.members {
-		if !mb.selectable {
+		if !mb.eligible() {
 			continue
 		}
 		seats++
-		for _, o := range mb.set.selectable(mb.readySet) {
-			if o != mb && float64(o.endpoint.load()+1)/o.class > float64(n.load())/mb.class {
+		if mb.set.count(mb.readySet, (*member).busy) > 0 || !mb.full() && mb.set.count(mb.readySet, (*member).full) > 0 {
+			return false
+		}
+		order := mb.order(withRoom)
+		if mb.full() {
+			order = mb.order(overfull)
+		}
+		for _, o := range order.free() {
+			if o != mb && float64(o.endpoint.load()+1)/order.class(o) > float64(n.load())/order.class(mb) {
 				return false
 			}
 		}
@@ -42,7 +51,14 @@ func (n *endpoint) isWorst() bool {
 
 // expirePenalties ends the units whose time is over.
 func (m *model) expirePenalties() {
-	for _, n := range m.endpoints {
+	room := false
+	for _, n := range slices.SortedFunc(maps.Values(m.endpoints), func(a, b *endpoint) int { return a.number - b.number }) {
+		before := len(n.penalties)
 		n.penalties = slices.DeleteFunc(n.penalties, func(until time.Duration) bool { return until <= m.now })
+		room = room || len(n.penalties) < before
+		m.count(n, 0)
+	}
+	if room {
+		m.offerIn(slices.Collect(maps.Values(m.sets)))
 	}
 }

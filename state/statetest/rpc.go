@@ -12,6 +12,9 @@ import (
 // orders are the ready sets that RPCs try, or are served in.
 var orders = [][]int{{0, 1}, {0, 1}, {0}, {1}, {1, 0}}
 
+// served are those that RPCs are served in: sometimes none.
+var served = append(slices.Clone(orders), nil)
+
 func (r *scriptSet) in(order []int) []*state.ReadySet {
 	var vs []*state.ReadySet
 	for _, v := range order {
@@ -21,10 +24,17 @@ func (r *scriptSet) in(order []int) []*state.ReadySet {
 }
 
 func (s *script) serve(id int) error {
-	order := of(s, orders)
+	order := of(s, served)
 	r := s.sets[id]
 	r.endpointSet.SetQueueSets(r.in(order)...)
 	s.model.Serve(id, order)
+	return nil
+}
+
+// publish wakes the RPCs that wait.
+func (s *script) publish(id int) error {
+	s.sets[id].endpointSet.Published()
+	s.model.Publish(id)
 	return nil
 }
 
@@ -65,23 +75,35 @@ func (s *script) pickAgain(int) error {
 // ask has the RPC ask for room.
 func (s *script) ask(r *scriptRPC, order []int, tried *state.Tried, addrs []string) error {
 	set, model := s.sets[r.id], s.model.sets[r.id]
+	if r.waiter != nil {
+		r.waiter.seen()
+	}
 	want := s.model.expect(model, r.waiter, r.ctx != nil, order, addrs)
 	lease, value, outcome := set.endpointSet.AcquireOrQueue(r.ctx, tried, set.in(order)...)
 	if outcome != want.outcome {
 		return fmt.Errorf("outcome %d, want %d", outcome, want.outcome)
 	}
-	if outcome == state.Queued && r.waiter == nil {
-		r.waiter = s.model.enqueue(model, order)
-		s.rpcs = append(s.rpcs, r)
+	lapsed := r.waiter != nil && slices.Contains(model.lapsed, r.waiter)
+	if outcome == state.Queued {
+		switch {
+		case r.waiter == nil:
+			if !want.retry {
+				addrs = nil
+			}
+			r.waiter = s.model.enqueue(model, order, addrs)
+			s.rpcs = append(s.rpcs, r)
+		case lapsed:
+			model.rejoin(r.waiter)
+		}
 		return nil
 	}
-	if outcome != state.Queued && r.ctx != nil {
+	if r.ctx != nil {
 		s.forget(r)
 	}
 	if outcome != state.Chosen {
 		return nil
 	}
-	addr, err := s.hold(r.id, sorted(want.among), lease, value)
+	addr, err := s.hold(r.id, sorted(want.best), lease, value)
 	switch {
 	case err != nil:
 		return err
@@ -91,10 +113,14 @@ func (s *script) ask(r *scriptRPC, order []int, tried *state.Tried, addrs []stri
 		return nil
 	case want.retry:
 		model.retries++
-		s.model.Choose(r.id, want.readySet, addr, false, addrs...)
+		s.model.Choose(r.id, want.choice, addr, addrs...)
 		return nil
 	}
-	s.model.Choose(r.id, want.readySet, addr, false)
+	s.model.Choose(r.id, want.choice, addr)
+	if lapsed {
+		model.lapsed = without(model.lapsed, r.waiter)
+		model.woken = true
+	}
 	if len(addrs) > 0 { // it has started over, and tried is empty
 		return s.ask(&scriptRPC{id: r.id}, order, tried, nil)
 	}
@@ -137,6 +163,27 @@ func (s *script) cancel(int) error {
 		s.forget(r)
 		synctest.Wait()
 		s.model.leave(r.waiter)
+	}
+	return nil
+}
+
+// pause has an RPC that waits or was granted room passed over.
+func (s *script) pause(int) error {
+	if len(s.rpcs) > 0 {
+		r := of(s, s.rpcs)
+		state.PauseWaiting(r.ctx)
+		s.model.pause(r.waiter)
+	}
+	return nil
+}
+
+// serveElsewhere ends the wait of an RPC that lives on.
+func (s *script) serveElsewhere(int) error {
+	if len(s.rpcs) > 0 {
+		r := of(s, s.rpcs)
+		state.StopWaiting(r.ctx)
+		s.model.leave(r.waiter)
+		s.forget(r)
 	}
 	return nil
 }

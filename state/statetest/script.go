@@ -202,6 +202,8 @@ var operations = []operation{
 	{"burst", 4, (*script).burst},
 	{"pick again", 5, (*script).pickAgain},
 	{"cancel", 2, (*script).cancel},
+	{"pause", 1, (*script).pause},
+	{"serve elsewhere", 1, (*script).serveElsewhere},
 	{"release", 7, (*script).releaseAny},
 	{"release many", 1, (*script).releaseMany},
 	{"fail", 4, (*script).failAny},
@@ -215,6 +217,7 @@ var operations = []operation{
 	{"cap", 3, (*script).cap},
 	{"guard", 1, (*script).guard},
 	{"serve", 1, (*script).serve},
+	{"publish", 2, (*script).publish},
 	{"pass", 4, (*script).pass},
 	{"close", 1, (*script).closeSome},
 }

@@ -22,6 +22,7 @@ func (m *model) Guard(id int, g state.Guards) {
 func (m *model) Tick() {
 	m.now += state.Tick
 	m.expirePenalties()
+	m.expireWaits()
 	for _, r := range m.sets {
 		m.advanceAll(r.those(func(mb *member) bool { return mb.factor < 1 && mb.nextStep <= m.now }))
 	}
@@ -30,7 +31,7 @@ func (m *model) Tick() {
 // advanceAll advances slow starts, in an order that is chance.
 func (m *model) advanceAll(ms []*member) {
 	for _, mb := range ms {
-		mb.before = mb.class
+		mb.seats[withRoom].before = mb.seats[withRoom].class
 	}
 	var moved []*member
 	for _, mb := range ms {
@@ -41,9 +42,10 @@ func (m *model) advanceAll(ms []*member) {
 		mb.updateEligibility()
 	}
 	for _, mb := range moved {
-		mb.either = slices.ContainsFunc(moved, mb.mixes)
+		mb.seats[withRoom].either = slices.ContainsFunc(moved, mb.mixes)
 		if slices.ContainsFunc(moved, func(o *member) bool { return o != mb && o.set == mb.set && o.readySet == mb.readySet }) {
-			mb.set.readySets[mb.readySet].forget()
+			mb.order(withRoom).forget()
+			mb.order(overfull).forget()
 			m.unsure = true
 		}
 	}
@@ -56,7 +58,7 @@ func (mb *member) mixes(o *member) bool {
 		d := math.Abs(w - mb.effective())
 		return d > 0 && d < w/(1<<15)
 	}
-	return o != mb && o.readySet == mb.readySet && (near(o.effective()) || near(o.before))
+	return o != mb && o.readySet == mb.readySet && (near(o.effective()) || near(o.seats[withRoom].before))
 }
 
 // advance gives mb the factor of its age and reports whether that is another one.
@@ -70,11 +72,11 @@ func (mb *member) advance(now time.Duration) bool {
 	if mb.factor < 1 {
 		mb.nextStep = min(now+max(state.Tick, s.Window/256), mb.since+s.Window)
 	}
-	return mb.placed && mb.factor != was
+	return mb.seats[withRoom].placed && mb.factor != was
 }
 
 // forget takes all waits as chance's.
-func (v *readySet) forget() {
+func (v *order) forget() {
 	for class := range v.waits {
 		v.waits[class] = wait{}
 	}
