@@ -61,9 +61,9 @@ func (b *leastConn) publishLocked() {
 		p = l.picker
 		b.outage.warned = ""
 	case s == connectivity.TransientFailure:
-		p = picker.Unserved(b.failingPickerLocked())
+		p = picker.Unserved(b.failingPickerLocked(), b.load.set)
 	default:
-		p = picker.Unserved(p)
+		p = picker.Unserved(p, b.load.set)
 	}
 	b.cc.UpdateState(balancer.State{ConnectivityState: s, Picker: p})
 	if b.load.set != nil {

@@ -47,14 +47,14 @@ func (p *Picker) Close() { p.readySets.Store(nil) }
 func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	lease, child, err := p.acquire(info.Ctx)
 	if err != nil {
-		endAttempt(info.Ctx, err)
+		endAttempt(info.Ctx, err, nil)
 		return balancer.PickResult{}, err
 	}
 	res, err := child.Pick(info)
 	if err != nil {
 		forgetUnused(info.Ctx, lease)
 		lease.Release()
-		endAttempt(info.Ctx, err)
+		endAttempt(info.Ctx, err, nil)
 		return balancer.PickResult{}, err
 	}
 	ctx := info.Ctx
