@@ -64,9 +64,9 @@ func (b *leastConn) publishLocked() {
 		p, serving = l.picker, l.picker
 		b.outage.warned = ""
 	case s == connectivity.TransientFailure:
-		p = picker.Unserved(b.failingPickerLocked())
+		p = picker.Unserved(b.failingPickerLocked(), b.load.set)
 	default:
-		p = picker.Unserved(p)
+		p = picker.Unserved(p, b.load.set)
 	}
 	b.wakes.published(serving)
 	b.cc.UpdateState(balancer.State{ConnectivityState: s, Picker: p})

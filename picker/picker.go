@@ -48,7 +48,7 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	for {
 		lease, child, err := p.acquire(info.Ctx)
 		if err != nil {
-			endAttempt(info.Ctx, err)
+			endAttempt(info.Ctx, err, nil)
 			return balancer.PickResult{}, err
 		}
 		res, err := child.Pick(info)
@@ -57,7 +57,7 @@ func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 		case err != nil:
 			forgetUnused(info.Ctx, lease)
 			lease.Release()
-			endAttempt(info.Ctx, err)
+			endAttempt(info.Ctx, err, nil)
 			return balancer.PickResult{}, err
 		case !counted:
 		case !conn.begin(): // it was closed meanwhile, and its endpoint is ready no more

@@ -143,7 +143,7 @@ func TestPausedRPC(t *testing.T) {
 		rs := e.queued(3)
 		e.end("a", 1)
 		for _, r := range rs[:2] {
-			state.PauseWaiting(r.ctx)
+			state.PauseWaiting(r.ctx, nil)
 		}
 		require.NoError(t, e.ledger.Check())
 		require.Zero(t, e.waiting())
@@ -165,9 +165,13 @@ func TestPausedRPCsResume(t *testing.T) {
 		wakenEnv(e, "a")
 		e.endpointSet.SetQueueSets(e.readySet)
 		rs := e.queued(6)
+		for _, r := range rs {
+			state.PauseWaiting(r.ctx, e.endpointSet)
+		}
+		require.Equal(t, 6, e.waiting(), "a picker of the past has no say while RPCs are served")
 		e.endpointSet.SetQueueSets()
 		for _, r := range rs {
-			state.PauseWaiting(r.ctx)
+			state.PauseWaiting(r.ctx, e.endpointSet)
 		}
 		require.Zero(t, e.waiting())
 		e.end("a", 1)

@@ -60,13 +60,18 @@ func StopWaiting(ctx context.Context) {
 
 // PauseWaiting has the RPC that ctx is of passed over, since its attempt may have ended.
 // It keeps its places until it asks for room again. Where none was served, and RPCs
-// are again, it waits once more until it is seen, or is not.
-func PauseWaiting(ctx context.Context) {
+// are again, it waits once more until it is seen, or is not. asked, which may be nil, is
+// the endpoint set whose picker says so: while it serves RPCs the picker is an old one.
+func PauseWaiting(ctx context.Context, asked *EndpointSet) {
 	if ctx == nil || waits.rpcs.Load() == 0 {
 		return
 	}
 	for _, w := range waitsOf(ctx.Done()) {
-		w.ifNotOver(w.pause)
+		w.ifNotOver(func() {
+			if w.set != asked || len(asked.queue.queueSets) == 0 {
+				w.pause()
+			}
+		})
 	}
 }
 

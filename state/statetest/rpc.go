@@ -171,7 +171,7 @@ func (s *script) cancel(int) error {
 func (s *script) pause(int) error {
 	if len(s.rpcs) > 0 {
 		r := of(s, s.rpcs)
-		state.PauseWaiting(r.ctx)
+		state.PauseWaiting(r.ctx, nil)
 		s.model.pause(r.waiter)
 	}
 	return nil
