@@ -221,3 +221,40 @@ func TestClosingSetIsClosed(t *testing.T) {
 		c.done()
 	})
 }
+
+// Room that penalties took is given to RPCs that wait before others come between: Check
+// asserts at each pause that none waits while there is room.
+func TestRoomOfPenaltiesIsGivenAtEachPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 2, Guards{FailurePenalty: 50 * time.Millisecond, MaxQueued: crowdSize})
+		r, v := c.sets[0], c.ready[0]
+		for _, m := range c.ms[0] {
+			m.SetMaxInFlight(1)
+		}
+		var leases []Lease
+		for range crowdSize {
+			leases = append(leases, acquire(t, v))
+		}
+		for _, lease := range leases[1:] {
+			require.True(t, lease.Fail()) // while the first one is busy
+		}
+		for range crowdSize / 2 {
+			ctx, end := context.WithCancel(context.Background())
+			defer end()
+			_, _, outcome := r.AcquireOrQueue(ctx, nil, v)
+			require.Equal(t, Queued, outcome)
+		}
+		granted := 0 // at the first pause that comes after a grant
+		c.atPause = func() {
+			if granted == 0 {
+				granted = len(r.queue.granted)
+			}
+			require.NoError(t, c.Check())
+		}
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, 1, granted)
+		leases[0].Release()
+		c.done()
+	})
+}
