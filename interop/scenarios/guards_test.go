@@ -25,7 +25,7 @@ func TestPoliciesWithoutGuardsAreOff(t *testing.T) {
 	assert.Greater(t, r.cells[0][0].got.(failures).percent, 20.0)
 	assert.Equal(t, counts{byServer: map[string]int{"a": 2, "b": 6}, hanging: 4}, r.cells[1][0].got)
 	assert.Zero(t, r.cells[2][0].got.(counts).hanging)
-	assert.Equal(t, counts{byServer: map[string]int{"near": 12}}, r.cells[3][0].got)
+	assert.Contains(t, []any{counts{byServer: map[string]int{"near": 12}}, counts{byServer: map[string]int{"far": 12}}}, r.cells[3][0].got, "all on the one that connects first")
 }
 
 // Without its guards, least_conn is off where they are asked for.
