@@ -32,6 +32,7 @@ type connection struct {
 func (c *child) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOptions) (balancer.SubConn, error) {
 	cn := &connection{child: c, listener: opts.StateListener, state: connectivity.Idle}
 	opts.StateListener = cn.updateState
+	//lint:ignore SA1019 pick_first calls it, with one address
 	sc, err := c.ClientConn.NewSubConn(addrs, opts)
 	if err != nil {
 		return nil, err

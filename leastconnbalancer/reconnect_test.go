@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/net/http2"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/resolver"
@@ -151,8 +150,8 @@ func (l *env) hangUp() (resolver.Endpoint, *atomic.Int64) {
 				return
 			}
 			accepted.Add(1)
-			_, _ = io.ReadFull(conn, make([]byte, len(http2.ClientPreface)))
-			_ = http2.NewFramer(conn, conn).WriteSettings()
+			_, _ = io.ReadFull(conn, make([]byte, len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")))
+			_, _ = conn.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0}) // a SETTINGS frame without settings
 			conn.Close()
 		}
 	}()

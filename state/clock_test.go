@@ -169,7 +169,7 @@ func TestManySlowStartsLagLittle(t *testing.T) {
 		require.Equal(t, window/25, c.step(s), "a tick changes a fortieth of them")
 		begin := time.Now()
 		for age := time.Duration(0); age < window; age += window / 40 {
-			time.Sleep(begin.Add(age).Sub(time.Now()))
+			time.Sleep(time.Until(begin.Add(age)))
 			synctest.Wait()
 			for _, ms := range c.ms {
 				for _, m := range ms {
@@ -179,7 +179,7 @@ func TestManySlowStartsLagLittle(t *testing.T) {
 				}
 			}
 		}
-		time.Sleep(begin.Add(window).Sub(time.Now()))
+		time.Sleep(time.Until(begin.Add(window)))
 		synctest.Wait()
 		require.Zero(t, c.ramps)
 		require.Equal(t, window/256, c.step(s))

@@ -77,7 +77,7 @@ func TestTotalsAreShared(t *testing.T) {
 
 		small := newEnv(e.T)
 		small.add("a")
-		x = small.ledger.Totals(nil)
+		small.ledger.Totals(nil)
 		small.open()
 		time.Sleep(time.Millisecond)
 		require.EqualValues(t, 1, small.ledger.Totals(nil).InFlight)
