@@ -57,8 +57,8 @@ func trouble(t *testing.T, one, two *env, ns []*leastconntest.Node) {
 	require.NotEqual(t, c.Name(), by)
 	c.SetFail(codes.OK)
 
-	list := []grpcresolver.Endpoint{
-		resolver.SetMaxInFlight(a.Endpoint(), 4), resolver.SetMaxInFlight(c.Endpoint(), 3), resolver.SetWeight(d.Endpoint(), 0),
+	list := []grpcresolver.Endpoint{ // the penalty takes one of the places of c
+		resolver.SetMaxInFlight(a.Endpoint(), 4), resolver.SetMaxInFlight(c.Endpoint(), 4), resolver.SetWeight(d.Endpoint(), 0),
 	}
 	require.NoError(t, one.channel.Update(list...))
 	require.NoError(t, two.channel.Update(list...))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/balancer"
+	_ "google.golang.org/grpc/balancer/leastrequest" // registers least_request_experimental
 	"google.golang.org/grpc/experimental/balancer/weight"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
