@@ -167,8 +167,8 @@ func (p *player) letWait(args string, forRoom bool) {
 	}
 }
 
-// served is opened for one RPC, whichever it is: after an outage the order of those that
-// wait is that in which they ask again.
+// served is opened for one RPC, whichever it is: an outage may change the order of those
+// that wait.
 func (p *player) served(want string) {
 	var at int
 	p.env.wait(p.script.line, func() bool {
