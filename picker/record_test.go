@@ -93,15 +93,3 @@ func TestRecordOutlastsAMomentWithoutEndpoints(t *testing.T) {
 		require.Equal(t, "b", r.fails(s, 1), "record: %s", kind)
 	}
 }
-
-// Once a program has used explicit records, an RPC without any is picked as ever.
-func TestRPCWithoutRecordBesideExplicitOnes(t *testing.T) {
-	s := newEnv(t, "ab")
-	s.recorded()
-	r := s.rpc()
-	for range 4 {
-		_, done := r.pick(s)
-		done(success)
-	}
-	s.records(0)
-}
