@@ -60,7 +60,7 @@ func TestQueueWakes(t *testing.T) {
 		"own cap lifted":             "list a<0; opened a a",
 		"weight above 0":             "list a b:0; list a b:1; opened b; end b; opened b",
 		"other resource key":         `config {"resourceKey":"KEY","maxInFlight":2}; opened a a`,
-		"node is back":               "stop a; start a; served a; end a; served a",
+		"node is back":               "stop a; start a; opened a; end a; opened a",
 	}
 	var rows []row
 	for name, waking := range wakings {

@@ -34,7 +34,6 @@ var steps = map[string]func(*player, string){
 	"queue":  func(p *player, args string) { p.letWait(args, true) },
 	"wait":   func(p *player, args string) { p.letWait(args, false) },
 	"opened": (*player).opened,
-	"served": (*player).served,
 	"full": func(p *player, _ string) {
 		p.noRoom()
 		p.noRoom(grpc.WaitForReady(true))
@@ -165,21 +164,6 @@ func (p *player) letWait(args string, forRoom bool) {
 	if !forRoom {
 		require.Equal(p.env, codes.DeadlineExceeded, p.brief(grpc.WaitForReady(true)), p.script.line)
 	}
-}
-
-// served is opened for one RPC, whichever it is: an outage may change the order of those
-// that wait.
-func (p *player) served(want string) {
-	var at int
-	p.env.wait(p.script.line, func() bool {
-		at = slices.IndexFunc(p.waiting, func(w <-chan waited) bool { return len(w) == 1 })
-		return at >= 0
-	})
-	w := <-p.waiting[at]
-	require.NoError(p.env, w.err, p.script.line)
-	require.Equal(p.env, want, w.stream.Node(), p.script.line)
-	p.waiting = slices.Delete(p.waiting, at, at+1)
-	p.held = append(p.held, heldStream{w.stream, p.key})
 }
 
 func (p *player) opened(args string) {

@@ -155,7 +155,7 @@ func (r *EndpointSet) checkQueue() error {
 		last := uint64(0)
 		for e := l.list.Front(); e != nil; e = e.Next() {
 			w := waiterAt(e)
-			if w.arrival <= last || w.element != e || q.waiters[w.rpc] != w || !w.is(phaseQueued) || q.listOf(w) != l || (w.timeout == notTimed) && w.tried != nil || w.timeout != notTimed && w.tried == nil && !w.doubtful {
+			if w.arrival <= last || w.element != e || q.waiters[w.rpc] != w || !w.is(phaseQueued) || q.listOf(w) != l || (w.timeout == notTimed) && w.tried != nil || w.timeout != notTimed && w.tried == nil && !w.doubtful.Load() {
 				return fmt.Errorf("endpoint set %q: waiter %d is out of order", r.name, w.arrival)
 			}
 			last = w.arrival

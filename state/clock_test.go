@@ -165,7 +165,7 @@ func TestManySlowStartsLagLittle(t *testing.T) {
 	s := SlowStart{Window: window, MinWeightPercent: 1, Aggression: 1}
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, channels, Guards{SlowStart: s})
-		c.stepSize, c.atPause = stepSize, nil
+		c.inStepsOf(stepSize, nil)
 		require.Equal(t, window/25, c.step(s), "a tick changes a fortieth of them")
 		begin := time.Now()
 		for age := time.Duration(0); age < window; age += window / 40 {

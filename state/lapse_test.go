@@ -158,6 +158,27 @@ func TestPausedRPC(t *testing.T) {
 	})
 }
 
+// One that waits again after a pause must ask for room: else nobody knows that it still
+// waits. Only then may it leave Pick at once.
+func TestResumedRPCIsToAsk(t *testing.T) {
+	inTime(t, func(e *env) {
+		wakenEnv(e, "a")
+		e.endpointSet.SetQueueSets(e.readySet)
+		r := e.queued(1)[0]
+		require.True(t, e.endpointSet.StillQueued(r.ctx))
+		e.endpointSet.SetQueueSets()
+		state.PauseWaiting(r.ctx, e.endpointSet)
+		e.endpointSet.SetQueueSets(e.readySet)
+		require.False(t, e.endpointSet.StillQueued(r.ctx))
+		require.Equal(t, state.Queued, r.acquire())
+		require.True(t, e.endpointSet.StillQueued(r.ctx))
+		e.endpointSet.Published()
+		pass(lapse)
+		require.Equal(t, 1, e.waiting(), "it was seen")
+		state.StopWaiting(r.ctx)
+	})
+}
+
 // RPCs that were paused while no level served wait again when one does, at their
 // places. Those that are not seen then lapse together.
 func TestPausedRPCsResume(t *testing.T) {

@@ -12,7 +12,7 @@ func TestEqualListsCostTheSameForAny(t *testing.T) {
 	cost := func(channels int) float64 {
 		c := newCrowd(t, channels, Guards{})
 		defer c.done()
-		c.stepSize, c.atPause = stepSize, nil
+		c.inStepsOf(stepSize, nil)
 		r := c.NewEndpointSet("one more")
 		defer r.Close()
 		v := r.NewReadySet(0)

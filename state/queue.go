@@ -175,7 +175,8 @@ func (r *EndpointSet) resume() {
 	}
 	slices.SortFunc(back, func(a, b *waiter) int { return cmp.Compare(a.arrival, b.arrival) })
 	for _, w := range back {
-		w.paused, w.doubtful = false, true
+		w.paused = false
+		w.doubtful.Store(true) // before the phase, which others look at first
 		w.phase.Store(phaseQueued)
 		r.ledger.timeouts.remove(w)
 		if r.guards.Wake != nil {

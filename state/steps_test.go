@@ -41,8 +41,15 @@ func newCrowd(t *testing.T, channels int, g Guards) *crowd {
 		r.SetQueueSets(v)
 		c.sets, c.ready, c.ms = append(c.sets, r), append(c.ready, v), append(c.ms, ms)
 	}
-	c.stepSize, c.atPause = 1, c.pause
+	c.inStepsOf(1, c.pause)
 	return c
+}
+
+// inStepsOf has work in steps pause after so many units, and call atPause then.
+func (c *crowd) inStepsOf(units int, atPause func()) {
+	c.mu.Lock() // the clock may tick
+	defer c.mu.Unlock()
+	c.stepSize, c.atPause = units, atPause
 }
 
 func identities(n int) []Identity {
@@ -104,7 +111,7 @@ func (c *crowd) end(failed bool) {
 
 // done takes everything away, and nothing must be left.
 func (c *crowd) done() {
-	c.atPause = nil
+	c.inStepsOf(1, nil)
 	for _, r := range c.sets {
 		r.Close()
 	}
@@ -245,12 +252,14 @@ func TestRoomOfPenaltiesIsGivenAtEachPause(t *testing.T) {
 			require.Equal(t, Queued, outcome)
 		}
 		granted := 0 // at the first pause that comes after a grant
-		c.atPause = func() {
+		c.inStepsOf(1, func() {
+			c.mu.Lock()
 			if granted == 0 {
 				granted = len(r.queue.granted)
 			}
+			c.mu.Unlock()
 			require.NoError(t, c.Check())
-		}
+		})
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
 		require.Equal(t, 1, granted)

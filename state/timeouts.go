@@ -41,7 +41,7 @@ func (r *EndpointSet) Published() {
 	}
 	due := l.clock.read() + lapseAfter
 	for _, w := range r.queue.fresh {
-		if (w.is(phaseGranted) || w.is(phaseQueued) && w.doubtful) && w.timeout == notTimed {
+		if (w.is(phaseGranted) || w.is(phaseQueued) && w.doubtful.Load()) && w.timeout == notTimed {
 			l.setTimeout(w, due)
 		}
 	}
@@ -61,7 +61,7 @@ func (l *Ledger) expireWaits() {
 	var due []timedOut
 	for len(l.timeouts.waiters) > 0 && l.timeouts.waiters[0].due <= l.clock.now {
 		w := heap.Pop(&l.timeouts).(*waiter)
-		if w.is(phaseQueued) && w.doubtful {
+		if w.is(phaseQueued) && w.doubtful.Load() {
 			w.lapse() // before others give it room
 			continue
 		}

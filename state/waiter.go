@@ -25,8 +25,8 @@ type waiter struct {
 	member   *Member
 	readySet *ReadySet
 
-	paused   bool // it has lapsed until there is room again
-	doubtful bool // it was paused, and has not been seen since
+	paused   bool        // it has lapsed until there is room again
+	doubtful atomic.Bool // it was paused, and has not been seen since; as phase, it may be read without the mutex
 
 	due     time.Duration // when something is to become of it, by the ledger's clock
 	timeout int           // its index in the ledger's timeouts; none without one
@@ -143,10 +143,10 @@ func (w *waiter) pause() {
 
 // seen notes that w's RPC has asked for room again.
 func (w *waiter) seen() {
-	if w.doubtful && w.is(phaseQueued) {
+	if w.doubtful.Load() && w.is(phaseQueued) {
 		w.set.ledger.timeouts.remove(w)
 	}
-	w.doubtful = false
+	w.doubtful.Store(false)
 }
 
 // rejoin lets w, which has lapsed, wait at its place again, as an RPC that has tried

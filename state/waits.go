@@ -110,11 +110,11 @@ func (w *waiter) waitsElsewhere() bool {
 }
 
 // StillQueued reports whether the RPC that ctx is of waits in the endpoint set alone,
-// and has not been given room. It takes no lock.
+// and has not been given room, nor has it to show that it still waits. It takes no lock.
 func (r *EndpointSet) StillQueued(ctx context.Context) bool {
 	if ctx == nil || waits.rpcs.Load() == 0 {
 		return false
 	}
 	ws := waitsOf(ctx.Done())
-	return len(ws) == 1 && ws[0].set == r && ws[0].is(phaseQueued)
+	return len(ws) == 1 && ws[0].set == r && ws[0].is(phaseQueued) && !ws[0].doubtful.Load()
 }
