@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,18 +173,27 @@ func TestManySlowStartsLagLittle(t *testing.T) {
 			time.Sleep(time.Until(begin.Add(age)))
 			synctest.Wait()
 			least, most := s.Factor(age-window/20), s.Factor(age)
-			for _, ms := range c.ms {
-				for _, m := range ms {
-					if f := m.slowStart.factor; f > most || f < least {
-						t.Fatalf("factor %v at %v, want %v to %v", f, age, least, most)
-					}
-				}
-			}
+			lowest, highest := c.factors()
+			require.GreaterOrEqual(t, lowest, least, age)
+			require.LessOrEqual(t, highest, most, age)
 		}
 		time.Sleep(time.Until(begin.Add(window)))
 		synctest.Wait()
+		c.mu.Lock()
 		require.Zero(t, c.ramps)
 		require.Equal(t, window/256, c.step(s))
+		c.mu.Unlock()
 		c.done()
 	})
+}
+
+// factors returns the lowest and the highest slow start factor of all members.
+func (c *crowd) factors() (lowest, highest float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lowest = 1
+	for _, m := range slices.Concat(c.ms...) {
+		lowest, highest = min(lowest, m.slowStart.factor), max(highest, m.slowStart.factor)
+	}
+	return lowest, highest
 }
