@@ -97,8 +97,8 @@ func (v *ReadySet) mayWait(deadline time.Time) bool {
 func (v *ReadySet) lowestScore(tried []*endpoint) float64 {
 	all := v.order.Len()
 	untried := all
-	for _, n := range tried {
-		if m := n.memberOf(v.set); m != nil && m.eligibleIn == v && m.handle != order.None {
+	for _, m := range v.membersOf(tried) {
+		if m.handle != order.None {
 			untried--
 		}
 	}

@@ -88,10 +88,10 @@ func TestTooHigh(t *testing.T) {
 	}
 	require.NoError(t, s.tooHigh())
 	for p, more := range map[location]string{
-		sum:                 `ledger "k" has 8 in flight, at most 7 can be: 4 were open there, 2 on their way, 1 begun since`,
-		a:                   `node a of ledger "k" has 7 in flight, at most 6 can be: 3 were open there, 2 on their way, 1 begun since`,
-		b:                   `node b of ledger "k" has 5 in flight, at most 4 can be: 1 were open there, 2 on their way, 1 begun since`,
-		{"none", "nowhere"}: `node nowhere of ledger "none" has 1 in flight, at most 0 can be: 0 were open there, 0 on their way, 0 begun since`,
+		sum:                 `ledger "k" has 8 in flight, at most 7 can be: 4 were open there, 2 on their way, 1 begun since, 0 given room`,
+		a:                   `node a of ledger "k" has 7 in flight, at most 6 can be: 3 were open there, 2 on their way, 1 begun since, 0 given room`,
+		b:                   `node b of ledger "k" has 5 in flight, at most 4 can be: 1 were open there, 2 on their way, 1 begun since, 0 given room`,
+		{"none", "nowhere"}: `node nowhere of ledger "none" has 1 in flight, at most 0 can be: 0 were open there, 0 on their way, 0 begun since, 0 given room`,
 	} {
 		s.counts[p]++
 		assert.EqualError(t, s.tooHigh(), more)
@@ -101,6 +101,11 @@ func TestTooHigh(t *testing.T) {
 	s.counts[sum] = 10
 	require.NoError(t, s.tooHigh(), "three may show twice")
 	s.counts[sum] = 11
+	assert.Error(t, s.tooHigh())
+	s.snapshots[0].Granted, s.snapshots[1].Reserved = 1, 1
+	s.counts[sum] = 12
+	require.NoError(t, s.tooHigh(), "two have been given room, and may be over")
+	s.counts[sum] = 13
 	assert.Error(t, s.tooHigh())
 }
 
