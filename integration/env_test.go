@@ -26,6 +26,9 @@ func TestMain(m *testing.M) { statetest.Main(m) }
 // tests that look where streams go just after others have broken.
 const withoutPenalty = `{"loadBalancingConfig":[{"least_conn":{"failurePenalty":"0s"}}]}`
 
+// ignoringLimits lets RPCs wait in connections, too.
+const ignoringLimits = `{"loadBalancingConfig":[{"least_conn":{"failurePenalty":"0s","streamLimit":"ignore"}}]}`
+
 // server is a node, which is Go's, a server of another language, or a proxy.
 type server interface {
 	Addr() string

@@ -100,14 +100,15 @@ func TestGatewayMovesToAnotherNode(t *testing.T) {
 	})
 }
 
-// A proxy that takes two streams for each connection: those that wait for their
+// A proxy that takes two streams for each connection, where the policy ignores that: those that wait for their
 // turn are counted where they wait, which steers others away, and each gives its
 // count back once, whether it got its turn or not.
 func TestProxyLimitsConcurrentStreams(t *testing.T) {
 	each(t, proxies, func(t *testing.T, k kind) {
 		ns := startNodes(t, "near", "far", "new")
 		p := startProxy(t, k, k.proxy.limit(2), ns[1])
-		e := dialReady(t, ns[0], p)
+		e := dial(t, leastconntest.ChannelConfig{ServiceConfig: ignoringLimits}, ns[0], p)
+		e.waitReady(ns[0], p)
 		far, near := on("far", e.hold(4, map[string]int{"near": 2, "far": 2}))
 
 		waiting, giveUp := context.WithCancel(e.ctx)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/resolver"
@@ -116,62 +115,24 @@ func pageLooks(t *testing.T, browser context.Context) {
 	keep := everyState(t)
 	defer keep()
 	p := openPage(t, browser, "?key=every")
+	for _, text := range []string{"granted 1", "reserved 1"} {
+		require.Equal(t, 2, look[int](p, fmt.Sprintf(`[...document.querySelectorAll(".badge")].filter((b) => b.textContent === %q).length`, text)), text)
+	}
+	require.Equal(t, 1, look[int](p, `[...document.querySelectorAll(".badge")].filter((b) => b.textContent === "silent").length`))
+	require.Equal(t, 1, look[int](p, `document.querySelectorAll(".others").length`))
 	grounds := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1280, 800, 360} {
 			p.as(scheme, width)
 			require.LessOrEqual(t, look[int](p, "document.documentElement.scrollWidth"), int(width), "%s, %d px wide", scheme, width)
 			require.Greater(t, look[float64](p, `document.querySelector("svg").getBoundingClientRect().width`), 60.0)
-			for _, of := range []string{"body", "h1 small", "dt", ".note, footer p", ".badge", ".badge.full", ".badge.penalty", ".departed th", "thead th", ".alert dd"} {
+			for _, of := range []string{"body", "h1 small", "dt", ".note, footer p", ".badge", ".badge.full", ".badge.penalty", ".departed th", "thead th", ".alert dd", ".reports"} {
 				require.Greater(t, look[float64](p, fmt.Sprintf("(%s)(%q)", contrast, of)), 4.5, "%s of %s", scheme, of)
 			}
 		}
 		grounds[look[string](p, "getComputedStyle(document.body).backgroundColor")] = true
 	}
 	require.Len(t, grounds, 2)
-}
-
-// everyState opens a ledger with an endpoint in each state.
-func everyState(t *testing.T) (end func()) {
-	r := state.Open("every state, " + strings.Repeat("longname", 20)).NewEndpointSet("dns:///" + strings.Repeat("long", 30))
-	r.SetGuards(state.Guards{FailurePenalty: time.Hour, MaxQueued: 1, SlowStart: state.SlowStart{Window: time.Hour, MinWeightPercent: 10, Aggression: 1}})
-	v := r.NewReadySet(0)
-	var eps []state.Identity
-	for _, a := range []string{"full", "failed", "departs", "draining", "not-ready"} {
-		eps = append(eps, state.Identity{ID: a, Addrs: []string{"[2001:db8:0:1:2:3:4:" + fmt.Sprint(len(eps)) + "]:50051"}})
-	}
-	ms := r.Update(nil, eps)
-	var leases []state.Lease
-	for _, m := range ms[:3] {
-		v.Set(m, 1, nil)
-		for range 3 {
-			l, _, ok := v.Acquire()
-			require.True(t, ok)
-			leases = append(leases, l)
-		}
-		v.Remove(m)
-	}
-	v.Set(ms[0], 1, nil)
-	v.Set(ms[1], 1, nil)
-	require.True(t, leases[3].Fail(), "a penalty")
-	v.Set(ms[3], 0, nil)
-	n := r.Update(ms[2:3], []state.Identity{{ID: "starts-slowly", Addrs: []string{"192.0.2.1:1"}}})
-	v.Set(n[0], 1, nil)
-	for _, m := range []*state.Member{ms[0], ms[1], n[0]} {
-		m.SetMaxInFlight(1)
-	}
-	l, _, _ := v.Acquire()
-	leases = append(leases, l)
-	ctx, cancel := context.WithCancel(t.Context())
-	_, _, outcome := r.AcquireOrQueue(ctx, nil, v)
-	require.Equal(t, state.Queued, outcome)
-	return func() {
-		cancel()
-		for _, l := range leases {
-			l.Release()
-		}
-		r.Close()
-	}
 }
 
 // A page with all of 10,000 endpoints lives, and shows the few that one asks for.

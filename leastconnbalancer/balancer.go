@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/balancer"
@@ -12,7 +13,7 @@ import (
 	"google.golang.org/grpc/balancer/weightedtarget"
 	"google.golang.org/grpc/resolver"
 
-	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/internal/cluster"
 )
 
 // leastConn is one balancer of the policy: it owns a pick_first child for each
@@ -26,11 +27,14 @@ type leastConn struct {
 	builder balancer.Builder
 	meter   *meter
 
+	ignoreStreamLimits atomic.Bool // of servers; gRPC's readers ask
+
 	// Only used in calls of gRPC on the balancer, which never overlap.
-	children children
-	attrs    *attributes.Attributes
-	logged   string   // of the configuration
-	warned   []string // of the configurations
+	children   children
+	attrs      *attributes.Attributes
+	logged     string   // of the configuration
+	keyWarning string   // of the resource key in use
+	warned     []string // of the configurations
 
 	// mu guards what follows and the children's fields that say so. Children call
 	// in with their own locks held, so a child is never called under mu; the
@@ -68,15 +72,18 @@ func (b *leastConn) UpdateClientConnState(s balancer.ClientConnState) error {
 // applyUpdate takes up a list that is right in itself.
 func (b *leastConn) applyUpdate(s balancer.ClientConnState, d diff) (err error) {
 	cfg := configOf(s.BalancerConfig)
-	old, key := b.load.set, b.resourceKey(cfg, s.ResolverState)
+	old, interval, key := b.load.set, b.load.reports, b.resourceKey(cfg, s.ResolverState)
 	b.applyConfig(key, cfg)
 	b.logConfig(key, cfg)
-	b.meter.follow(b.load.set, weightedtarget.LocalityFromResolverState(s.ResolverState))
+	b.meter.follow(b.load.set, weightedtarget.LocalityFromResolverState(s.ResolverState), cluster.Name(s.ResolverState))
 	runtime.KeepAlive(old) // whose last counts the meter has only just recorded
 	attrs := pickfirst.EnableHealthListener(resolver.State{Attributes: s.ResolverState.Attributes}).Attributes
 	all := !sameAttributes(attrs, b.attrs)
 	b.attrs = attrs
 	b.applyDiff(d)
+	if b.load.set != old || b.load.reports != interval {
+		b.updateReports()
+	}
 	b.warn(cfg)
 	for _, c := range b.children.listed {
 		if all || c.dirty {
@@ -85,17 +92,6 @@ func (b *leastConn) applyUpdate(s balancer.ClientConnState, d diff) (err error) 
 		}
 	}
 	return err
-}
-
-// resourceKey returns the key of the ledger to use.
-func (b *leastConn) resourceKey(cfg *Config, s resolver.State) string {
-	if cfg != nil && cfg.ResourceKey != "" {
-		return cfg.ResourceKey
-	}
-	if key := lcresolver.ResourceKey(s); key != "" {
-		return key
-	}
-	return b.target
 }
 
 // removeAll ends all children: RPCs fail until a list comes, streams live on.

@@ -88,9 +88,15 @@ func (b *leastConn) setStateLocked(c *child, s connectivity.State, picker balanc
 	}
 }
 
-// setReadyLocked puts c into its level's ready set, with its weight and picker.
+// setReadyLocked puts c into its level's ready set, with its weight and what picks get.
+// While it is READY, its policy gives the one connection to all RPCs, so they need not
+// ask it.
 func (c *child) setReadyLocked() {
-	c.level.readySet.Set(c.member, c.endpoint.facts.weight, c.picker)
+	var value any = c.picker
+	if c.current != nil {
+		value = c.current.SubConn
+	}
+	c.level.readySet.Set(c.member, c.endpoint.facts.weight, value)
 }
 
 // detachLocked lets go of all that leads to the ledger: the child is listed no

@@ -127,7 +127,7 @@ func TestWaiterThatEndsLeavesTheQueue(t *testing.T) {
 }
 
 // With a cap at the server's MAX_CONCURRENT_STREAMS no stream waits in a
-// connection while another node has room; without one they do, and count there.
+// connection while another node has room; with neither they do, and count there.
 func TestCapAtTheStreamLimit(t *testing.T) {
 	e := parallelEnv(t)
 	ns := []*leastconntest.Node{e.node("a", grpc.MaxConcurrentStreams(2)), e.nodes("b")[0]}
@@ -136,7 +136,7 @@ func TestCapAtTheStreamLimit(t *testing.T) {
 	require.NoError(t, err)
 	c.noRoom()
 	leastconntest.CancelAll(held)
-	c.reconfigure(leastconnbalancer.Config{}, ns...)
+	c.reconfigure(leastconnbalancer.Config{StreamLimit: leastconnbalancer.StreamLimitIgnore}, ns...)
 	ctx, cancel := context.WithCancel(e.ctx)
 	opened := e.workers(12, func(_ context.Context, _ int) error {
 		s, err := c.Open(ctx)

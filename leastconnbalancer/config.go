@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/serviceconfig"
@@ -29,6 +27,11 @@ type Config struct {
 	// process with the same key see each other's RPCs. At most MaxResourceKey
 	// bytes. By default it is the key that the resolver sets, else the channel's
 	// canonical target, such as "dns:///api.example.com:443".
+	//
+	// In it "{target}" stands for the canonical target, and "{cluster}", with the import
+	// of package xdscluster, for the xDS cluster: "{cluster}" shares the cluster's load
+	// over all targets, "{target}/{cluster}" only within one, apart from the target's other
+	// clusters. Where there is no such name the key is the default, with a warning.
 	ResourceKey string `json:"resourceKey,omitempty"`
 
 	// PriorityFailover is how long RPCs wait for a priority level that is
@@ -58,7 +61,7 @@ type Config struct {
 	// endpoint's own cap, which a resolver sets, wins.
 	MaxInFlight uint32 `json:"maxInFlight,omitempty"`
 
-	// OnFull says what an RPC does when all endpoints are at their caps: wait
+	// OnFull says what an RPC does when no endpoint has room: wait
 	// ("queue", the default) or fail with RESOURCE_EXHAUSTED ("fail").
 	OnFull OnFull `json:"onFull,omitempty"`
 
@@ -66,8 +69,19 @@ type Config struct {
 	// fail with RESOURCE_EXHAUSTED. By default 1,000; from 1 to 1,000,000.
 	MaxQueued *uint32 `json:"maxQueued,omitempty"`
 
+	// StreamLimit says whether an endpoint has room for no more RPCs than its server
+	// allows streams on one connection (MAX_CONCURRENT_STREAMS): "server", the default,
+	// or "ignore", by which RPCs beyond that wait in the endpoint's connection.
+	StreamLimit StreamLimit `json:"streamLimit,omitempty"`
+
 	// SlowStart is off by default.
 	SlowStart *SlowStart `json:"slowStart,omitempty"`
+
+	// Rebalance is how the streams of a [Session] move. It changes nothing for other RPCs.
+	Rebalance *Rebalance `json:"rebalance,omitempty"`
+
+	// Reports is off by default. It needs the import of package orcaload.
+	Reports *Reports `json:"reports,omitempty"`
 
 	ignored string // JSON: the names of fields that are not known; "" without one
 }
@@ -117,7 +131,7 @@ func configOf(c serviceconfig.LoadBalancingConfig) *Config {
 	return cfg
 }
 
-// OnFull says what an RPC does that finds all endpoints at their caps.
+// OnFull says what an RPC does that finds no endpoint with room.
 type OnFull string
 
 const (
@@ -125,6 +139,18 @@ const (
 	OnFullQueue OnFull = "queue"
 	// OnFullFail fails it with RESOURCE_EXHAUSTED.
 	OnFullFail OnFull = "fail"
+)
+
+// StreamLimit says whose limit of streams per connection is kept.
+type StreamLimit string
+
+const (
+	// StreamLimitServer keeps the one that a server sends, and each change of it. An
+	// RPC beyond it goes to another endpoint or waits in order of arrival, where it may
+	// wait for room; where it may not, it waits in a connection. It never fails for it.
+	StreamLimitServer StreamLimit = "server"
+	// StreamLimitIgnore keeps none.
+	StreamLimitIgnore StreamLimit = "ignore"
 )
 
 // SlowStart lets an endpoint that is new, or back from a failure, take up load
@@ -142,6 +168,16 @@ type SlowStart struct {
 	Aggression *float64 `json:"aggression,omitempty"`
 }
 
+// Reports has servers tell how much load they have of all their clients, by ORCA's out-of-band
+// reports, so that RPCs go where the fleet has the fewest in flight. Servers report with package
+// serverload, or with any other ORCA library under the names that docs/fleet.md has. With servers
+// that do not, all is as without it.
+type Reports struct {
+	// Interval is how often each server is asked to tell, from 100 ms to 1 h. Channels of the
+	// process that share their load ask once, at the shortest interval of theirs.
+	Interval Duration `json:"interval"`
+}
+
 // Bounds and defaults of the fields.
 const (
 	defaultFailurePenalty   = time.Second
@@ -154,6 +190,8 @@ const (
 	defaultAggression       = 1
 	minAggression           = 0.01
 	maxAggression           = 100
+	minReportsInterval      = 100 * time.Millisecond
+	maxReportsInterval      = time.Hour
 )
 
 // guards returns the guards in use, without the wake-up. A nil Config has the
@@ -176,6 +214,17 @@ func (c *Config) guards() state.Guards {
 	return g
 }
 
+// ignoresStreamLimit reports whether servers' limits of streams do not count.
+func (c *Config) ignoresStreamLimit() bool { return c != nil && c.StreamLimit == StreamLimitIgnore }
+
+// reportsInterval returns how often servers are asked for their load; 0: never.
+func (c *Config) reportsInterval() time.Duration {
+	if c == nil || c.Reports == nil {
+		return 0
+	}
+	return time.Duration(c.Reports.Interval)
+}
+
 // maxInFlight returns the cap of endpoints that have none of their own; 0: none.
 func (c *Config) maxInFlight() uint32 {
 	if c == nil {
@@ -189,34 +238,4 @@ func valueOr[T any](p *T, otherwise T) T {
 		return otherwise
 	}
 	return *p
-}
-
-// Duration is a time.Duration that is a string in JSON: written in seconds, as
-// service configs have it ("1.5s"), and read in any unit that
-// time.ParseDuration knows.
-type Duration time.Duration
-
-// NewDuration returns d for an optional field of a [Config].
-func NewDuration(d time.Duration) *Duration { return (*Duration)(&d) }
-
-// MarshalJSON implements json.Marshaler.
-func (d Duration) MarshalJSON() ([]byte, error) { return []byte(d.json()), nil }
-
-func (d Duration) json() string {
-	s := strconv.FormatFloat(time.Duration(d).Seconds(), 'f', 9, 64)
-	return strconv.Quote(strings.TrimRight(strings.TrimRight(s, "0"), ".") + "s")
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (d *Duration) UnmarshalJSON(js []byte) error {
-	var s string
-	if err := json.Unmarshal(js, &s); err != nil {
-		return err
-	}
-	v, err := time.ParseDuration(s)
-	if err != nil {
-		return err
-	}
-	*d = Duration(v)
-	return nil
 }

@@ -63,7 +63,8 @@ func TestNoRPCHangsBetweenPickAndStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			ns := e.nodes("a", "b")
-			c := e.dialPod(ns[0])
+			c := e.dialWith(guarded(leastconnbalancer.Config{StreamLimit: leastconnbalancer.StreamLimitIgnore}))
+			require.NoError(t, c.Update(lcresolver.SetID(ns[0].Endpoint(), "pod")))
 			held, _ := c.hold(2)
 			creds := slowCreds{make(chan struct{}), make(chan struct{})}
 			rpc := e.async(func() (string, error) { return c.Unary(e.ctx, grpc.PerRPCCredentials(creds)) })
@@ -87,7 +88,8 @@ func TestNoRPCHangsForAStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			ns := []*leastconntest.Node{e.node("a", grpc.MaxConcurrentStreams(2)), e.nodes("b")[0]}
-			c := e.dialPod(ns[0])
+			c := e.dialWith(guarded(leastconnbalancer.Config{StreamLimit: leastconnbalancer.StreamLimitIgnore}))
+			require.NoError(t, c.Update(lcresolver.SetID(ns[0].Endpoint(), "pod")))
 			held, _ := c.hold(2)
 			rpc := e.async(func() (string, error) { return c.Unary(e.ctx) })
 			e.wait("the RPC has picked", func() bool { n, _ := c.inFlight(ns[0]); return n == 3 })
@@ -184,8 +186,9 @@ func (c *shutdownConn) pick() func(balancer.DoneInfo) {
 	return res.Done
 }
 
-// A SubConn is shut down once: when it has no RPC, or is not READY any more,
-// whichever comes first; and so after the policy was closed.
+// A SubConn is shut down once: when its transport has no RPC, or is not READY any more,
+// whichever comes first; and so after the policy was closed. An RPC of a transport before
+// does not keep the next one.
 func TestSubConnIsShutDownOnce(t *testing.T) {
 	type step struct {
 		do   func(c *shutdownConn, done func(balancer.DoneInfo))
@@ -204,15 +207,15 @@ func TestSubConnIsShutDownOnce(t *testing.T) {
 		return step{func(c *shutdownConn, _ func(balancer.DoneInfo)) { c.balancer.Close() }, want}
 	}
 	for name, steps := range map[string][]step{
-		"done, then leaves":           {done(0), leave(1), done(1)},
-		"leaves, then done":           {leave(0), done(1), done(1), quit(1)},
-		"leaves, then breaks":         {leave(0), state(connectivity.Idle, 1), done(1), quit(1)},
-		"leaves, closes, then done":   {leave(0), quit(0), done(1), quit(1)},
-		"closes, then done":           {quit(0), done(1)},
-		"closes, then breaks":         {quit(0), state(connectivity.Idle, 1), done(1)},
-		"leaves, shut down, breaks":   {leave(0), done(1), state(connectivity.Shutdown, 1)},
-		"breaks, then leaves":         {state(connectivity.Idle, 0), leave(1), done(1)},
-		"ready again, leaves, breaks": {state(connectivity.Idle, 0), state(connectivity.Connecting, 0), state(connectivity.Ready, 0), leave(0), state(connectivity.Idle, 1), done(1)},
+		"done, then leaves":         {done(0), leave(1), done(1)},
+		"leaves, then done":         {leave(0), done(1), done(1), quit(1)},
+		"leaves, then breaks":       {leave(0), state(connectivity.Idle, 1), done(1), quit(1)},
+		"leaves, closes, then done": {leave(0), quit(0), done(1), quit(1)},
+		"closes, then done":         {quit(0), done(1)},
+		"closes, then breaks":       {quit(0), state(connectivity.Idle, 1), done(1)},
+		"leaves, shut down, breaks": {leave(0), done(1), state(connectivity.Shutdown, 1)},
+		"breaks, then leaves":       {state(connectivity.Idle, 0), leave(1), done(1)},
+		"ready again, then leaves":  {state(connectivity.Idle, 0), state(connectivity.Connecting, 0), state(connectivity.Ready, 0), leave(1), done(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -32,12 +32,15 @@ type countRecorder struct {
 	mu       sync.Mutex
 	counts   map[string]int
 	kept     []estats.AsyncMetricReporter
+	live     map[*estats.AsyncMetricReporter]bool
 	stopped  int
 	recorded int // calls
 }
 
 func newCountRecorder() *countRecorder {
-	return &countRecorder{Recorder: leastconntest.NewRecorder(), counts: map[string]int{}}
+	return &countRecorder{
+		Recorder: leastconntest.NewRecorder(), counts: map[string]int{}, live: map[*estats.AsyncMetricReporter]bool{},
+	}
 }
 
 // recorded adds a recorder of the metrics to a channel's config.
@@ -69,10 +72,13 @@ func (r *countRecorder) RegisterAsyncReporter(reporter estats.AsyncMetricReporte
 		r.kept = append(r.kept, reporter)
 		stop = func() {}
 	}
+	key := &reporter
+	r.live[key] = true
 	return func() {
 		stop()
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		delete(r.live, key)
 		r.stopped++
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	_ "github.com/leastconn/grpc-leastconn/leastconnbalancer"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/internal/reports"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 	"github.com/leastconn/grpc-leastconn/state"
 	"github.com/leastconn/grpc-leastconn/state/statetest"
@@ -23,6 +24,7 @@ const patience = time.Minute
 // TestMain lets more parallel tests run than there are processors, unless it is
 // told how many: most of them wait for the network most of the time.
 func TestMain(m *testing.M) {
+	reports.Register(listenInTest)
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })

@@ -17,7 +17,9 @@ type fakeSubConn struct {
 	addr             string
 	listener, health func(balancer.SubConnState)
 
-	state connectivity.State // guarded by conn.mu
+	// Guarded by conn.mu.
+	state     connectivity.State
+	producers []*fakeProducer
 }
 
 // fakeEvent is a state change on its way to a listener.

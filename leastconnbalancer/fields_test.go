@@ -25,10 +25,12 @@ var (
 		MaxInFlight:      1,
 		OnFull:           leastconnbalancer.OnFullFail,
 		MaxQueued:        ptr[uint32](1),
+		StreamLimit:      leastconnbalancer.StreamLimitIgnore,
 		SlowStart: &leastconnbalancer.SlowStart{
 			MinWeightPercent: ptr(math.SmallestNonzeroFloat64),
 			Aggression:       ptr(0.01),
 		},
+		Reports: &leastconnbalancer.Reports{Interval: leastconnbalancer.Duration(100 * time.Millisecond)},
 	}
 	highest = leastconnbalancer.Config{
 		PriorityFailover: leastconnbalancer.NewDuration(time.Hour),
@@ -37,11 +39,13 @@ var (
 		MaxInFlight:      1<<31 - 1,
 		OnFull:           leastconnbalancer.OnFullQueue,
 		MaxQueued:        ptr[uint32](1_000_000),
+		StreamLimit:      leastconnbalancer.StreamLimitServer,
 		SlowStart: &leastconnbalancer.SlowStart{
 			Window:           leastconnbalancer.Duration(time.Hour),
 			MinWeightPercent: ptr(100.0),
 			Aggression:       ptr(100.0),
 		},
+		Reports: &leastconnbalancer.Reports{Interval: leastconnbalancer.Duration(time.Hour)},
 	}
 )
 
@@ -58,6 +62,8 @@ func inBounds(t *testing.T, c leastconnbalancer.Config) {
 	require.LessOrEqual(t, c.MaxInFlight, uint32(1<<31-1))
 	require.Contains(t, []leastconnbalancer.OnFull{"", "queue", "fail"}, c.OnFull)
 	require.True(t, c.MaxQueued == nil || *c.MaxQueued >= 1 && *c.MaxQueued <= 1_000_000, "%v", c.MaxQueued)
+	require.Contains(t, []leastconnbalancer.StreamLimit{"", "server", "ignore"}, c.StreamLimit)
+	require.True(t, c.Reports == nil || c.Reports.Interval >= 1e8 && within(&c.Reports.Interval, time.Hour), "%v", c.Reports)
 	if s := c.SlowStart; s != nil {
 		require.True(t, within(&s.Window, time.Hour), "%v", s.Window)
 		require.True(t, s.MinWeightPercent == nil || *s.MinWeightPercent > 0 && *s.MinWeightPercent <= 100, "%v", s.MinWeightPercent)
@@ -75,8 +81,8 @@ type wrongField struct {
 // config is one in which the field has the value.
 func (f wrongField) config(value string) string {
 	if within, name, nested := strings.Cut(f.name, "."); nested {
-		if name == "window" {
-			return `{"` + within + `":{"window":` + value + `}}`
+		if name == "window" || name == "interval" {
+			return `{"` + within + `":{"` + name + `":` + value + `}}`
 		}
 		return `{"` + within + `":{"window":"1s","` + name + `":` + value + `}}`
 	}
@@ -95,12 +101,16 @@ var wrongFields = []wrongField{
 		`a whole number from 0, no cap, to 2147483647`},
 	{"onFull", []string{`1`, `{}`, `""`, `"Queue"`, `"FAIL"`, `"wait"`, `" fail"`}, `"queue" or "fail"`},
 	{"maxQueued", []string{`0`, `-1`, `1.5`, `"1"`, `{}`, `1000001`, `4294967295`, `4294967297`}, `a whole number from 1 to 1000000`},
+	{"streamLimit", []string{`100`, `true`, `[]`, `""`, `"Server"`, `"none"`, `"ignore "`}, `"server" or "ignore"`},
 	{"slowStart", []string{`"30s"`, `30`, `true`, `[]`, `["window"]`}, `an object such as {"window": "30s"}`},
 	{"slowStart.window", []string{`30`, `"30"`, `""`, `{}`, `"-1s"`, `"3600.000000001s"`, `"61m"`},
 		`a duration from "0s" to "3600s", such as "1.5s"`},
 	{"slowStart.minWeightPercent", []string{`0`, `-1`, `-0.0`, `"10"`, `true`, `100.00000001`, `1e308`, `1e309`},
 		`a number above 0, at most 100`},
 	{"slowStart.aggression", []string{`0`, `-1`, `"1"`, `{}`, `0.009999999`, `100.000001`, `1e999`}, `a number from 0.01 to 100`},
+	{"reports", []string{`"10s"`, `10`, `true`, `[]`}, `an object such as {"interval": "10s"}`},
+	{"reports.interval", []string{`10`, `"10"`, `""`, `{}`, `"0s"`, `"-1s"`, `"99.999999ms"`, `"3600.000000001s"`},
+		`a duration from "100ms" to "3600s", such as "10s"`},
 }
 
 // dialError is what gRPC says of a service config.
@@ -133,6 +143,10 @@ func TestWrongFieldIsRefused(t *testing.T) {
 		_, err := parse(js)
 		require.EqualError(t, err, `least_conn: field slowStart.window: value missing: want a duration, such as "30s"`)
 	}
+	for _, js := range []string{`{"reports":{}}`, `{"reports":{"interval":null}}`, `{"reports":{"Interval":"1s"}}`} {
+		_, err := parse(js)
+		require.EqualError(t, err, `least_conn: field reports.interval: value missing: want a duration from "100ms" to "3600s", such as "10s"`)
+	}
 }
 
 // A config that was made by a program is held to the same bounds.
@@ -143,8 +157,10 @@ func TestWrongConfigOfAProgramIsRefused(t *testing.T) {
 		`field maxInFlight: value 2147483648`:     {MaxInFlight: 1 << 31},
 		`field onFull: value "drop"`:              {OnFull: "drop"},
 		`field maxQueued: value 0`:                {MaxQueued: ptr[uint32](0)},
+		`field streamLimit: value "client"`:       {StreamLimit: "client"},
 		`field slowStart.window: value "3601s"`:   {SlowStart: &leastconnbalancer.SlowStart{Window: leastconnbalancer.Duration(3601 * time.Second)}},
 		`field slowStart.minWeightPercent: value`: {SlowStart: &leastconnbalancer.SlowStart{MinWeightPercent: ptr(0.0)}},
+		`field reports.interval: value "0s"`:      {Reports: &leastconnbalancer.Reports{}},
 		`field slowStart.aggression: value 101`:   {SlowStart: &leastconnbalancer.SlowStart{Aggression: ptr(101.0)}},
 	} {
 		require.ErrorContains(t, dialError(c.ServiceConfig()), says)
@@ -166,6 +182,9 @@ func TestFieldsAreWrittenAsGiven(t *testing.T) {
 		`{"onFull":"fail"}`:                                     {OnFull: leastconnbalancer.OnFullFail},
 		`{"onFull":"queue"}`:                                    {OnFull: leastconnbalancer.OnFullQueue},
 		`{"maxQueued":1}`:                                       {MaxQueued: ptr[uint32](1)},
+		`{"streamLimit":"ignore"}`:                              {StreamLimit: leastconnbalancer.StreamLimitIgnore},
+		`{"streamLimit":"server"}`:                              {StreamLimit: leastconnbalancer.StreamLimitServer},
+		`{"reports":{"interval":"10s"}}`:                        {Reports: &leastconnbalancer.Reports{Interval: leastconnbalancer.Duration(10 * time.Second)}},
 		`{"slowStart":{"window":"0s"}}`:                         {SlowStart: &leastconnbalancer.SlowStart{}},
 		`{"slowStart":{"window":"30s","minWeightPercent":12.5,"aggression":0.5}}`: {SlowStart: &leastconnbalancer.SlowStart{
 			Window: leastconnbalancer.Duration(30 * time.Second), MinWeightPercent: ptr(12.5), Aggression: ptr(0.5)}},
@@ -231,8 +250,8 @@ func TestParseConfigAccepts(t *testing.T) {
 		`{"resourceKey":null}`:         {},
 		`{"resourceKey":""}`:           {},
 		`{"resourceKey":"a"}`:          {ResourceKey: "a"},
-		`{"startupWait":null,"failurePenalty":null,"maxInFlight":null,"onFull":null,"maxQueued":null,"slowStart":null}`: {},
-		`{"slowStart":{"window":"0s","minWeightPercent":null,"aggression":null}}`:                                       {SlowStart: &leastconnbalancer.SlowStart{}},
+		`{"startupWait":null,"failurePenalty":null,"maxInFlight":null,"onFull":null,"maxQueued":null,"streamLimit":null,"slowStart":null,"reports":null}`: {},
+		`{"slowStart":{"window":"0s","minWeightPercent":null,"aggression":null}}`:                                                                         {SlowStart: &leastconnbalancer.SlowStart{}},
 	} {
 		got, err := parse(js)
 		require.NoError(t, err, "%q", js)

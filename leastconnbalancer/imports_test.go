@@ -37,12 +37,19 @@ var cases = append([]string{
 	"github.com/cncf/xds/go", "github.com/envoyproxy/protoc-gen-validate", "cloud.google.com/go/compute/metadata",
 }, files...)
 
+// orcas is gRPC with what ORCA's reports need.
+var orcas = append([]string{"github.com/cncf/xds/go", "github.com/envoyproxy/protoc-gen-validate"}, grpcs...)
+
 // policy is what the policy consists of.
-var policy = []string{"state", "picker", "resolver", "leastconnbalancer"}
+var policy = []string{
+	"state", "picker", "resolver", "leastconnbalancer", "leastconnbalancer/internal/settings", "leastconnbalancer/internal/reports",
+	"leastconnbalancer/internal/cluster",
+}
 
 // programs may use anything public.
 var programs = append([]string{
-	"resolver/dns", "resolver/file", "leastconnbalancer/debugpage", "leastconnbalancer/leastconntest",
+	"resolver/dns", "resolver/file", "leastconnbalancer/debugpage", "leastconnbalancer/leastconntest", "leastconnbalancer/orcaload",
+	"leastconnbalancer/serverload", "leastconnbalancer/xdscluster",
 }, policy...)
 
 var rooms = []room{
@@ -54,6 +61,12 @@ var rooms = []room{
 	{path: "resolver/file", rooms: []string{"resolver"}, foreign: files},
 	{path: "leastconnbalancer", rooms: policy, foreign: grpcs},
 	{path: "leastconnbalancer/internal", rooms: policy, foreign: grpcs},
+	{path: "leastconnbalancer/internal/settings", foreign: grpcs},
+	{path: "leastconnbalancer/internal/reports", rooms: []string{"state"}, foreign: grpcs},
+	{path: "leastconnbalancer/internal/cluster", foreign: grpcs},
+	{path: "leastconnbalancer/xdscluster", rooms: []string{"leastconnbalancer/internal/cluster"}, foreign: orcas},
+	{path: "leastconnbalancer/orcaload", rooms: []string{"leastconnbalancer/internal/reports", "state"}, foreign: orcas},
+	{path: "leastconnbalancer/serverload", foreign: orcas},
 	{path: "leastconnbalancer/debugpage", rooms: []string{"state"}},
 	{path: "leastconnbalancer/leastconntest", rooms: policy, foreign: grpcs},
 	{path: "examples", rooms: programs, foreign: files},
@@ -132,6 +145,14 @@ func TestRoomsImportWhatTheyMay(t *testing.T) {
 	require.GreaterOrEqual(t, seen, len(policy))
 }
 
+// A program without the import of orcaload or xdscluster links nothing of ORCA's or xDS's.
+func TestPolicyAloneLinksNoORCA(t *testing.T) {
+	for _, dep := range list(t)[module+"/leastconnbalancer"].Deps {
+		require.False(t, within(dep, "google.golang.org/grpc/orca") || within(dep, "github.com/cncf/xds/go") ||
+			within(dep, "google.golang.org/grpc/balancer/weightedroundrobin"), dep)
+	}
+}
+
 // The rules themselves refuse what they are there for.
 func TestRoomsRefuse(t *testing.T) {
 	for from, tos := range map[string][]string{
@@ -140,6 +161,9 @@ func TestRoomsRefuse(t *testing.T) {
 		"resolver/dns":                    {module + "/picker", module + "/leastconnbalancer"},
 		"leastconnbalancer":               {module + "/leastconnbalancer/debugpage", module + "/leastconnbalancer/leastconntest", module + "/examples/client", module + "/interop", module + "/state/statetest"},
 		"leastconnbalancer/debugpage":     {module + "/leastconnbalancer", "google.golang.org/grpc"},
+		"leastconnbalancer/orcaload":      {module + "/leastconnbalancer", module + "/picker"},
+		"leastconnbalancer/xdscluster":    {module + "/leastconnbalancer", module + "/state", module + "/leastconnbalancer/internal/reports"},
+		"leastconnbalancer/serverload":    {module + "/leastconnbalancer", module + "/state", module + "/leastconnbalancer/internal/reports"},
 		"leastconnbalancer/leastconntest": {module + "/examples/client", "github.com/stretchr/testify/require"},
 		"interop/client":                  {module + "/examples/client"},
 		"examples/client":                 {module + "/interop/client"},

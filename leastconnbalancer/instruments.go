@@ -1,6 +1,8 @@
 package leastconnbalancer
 
 import (
+	"slices"
+
 	"google.golang.org/grpc/experimental/stats"
 	grpcstats "google.golang.org/grpc/stats"
 
@@ -9,10 +11,13 @@ import (
 
 // Labels of the policy's metrics, besides grpc.target.
 const (
-	labelTarget   = "grpc.target"
-	labelLocality = "grpc.lb.locality"
-	labelEndpoint = "grpc.lb.least_conn.endpoint"
-	labelState    = "grpc.lb.least_conn.state"
+	labelTarget         = "grpc.target"
+	labelLocality       = "grpc.lb.locality"
+	labelBackendService = "grpc.lb.backend_service" // gRPC's name for an xDS cluster
+	labelResourceKey    = "grpc.lb.least_conn.resource_key"
+	labelEndpoint       = "grpc.lb.least_conn.endpoint"
+	labelState          = "grpc.lb.least_conn.state"
+	labelReason         = "grpc.lb.least_conn.reason"
 )
 
 // The counters of a channel. Like the gauges they are off until a stats handler
@@ -25,16 +30,34 @@ var (
 	doubleReleasesCount         = counter("double_releases", "{release}", "ends of an RPC attempt that were reported twice; a bug of gRPC or of a policy above this one, without effect on the counts")
 )
 
-// The gauges of a resource key in this process: channels that share it report
-// the same values.
+// The counters of a channel by why streams are asked to move.
+var (
+	movesAskedCount   = reasonCounter("moves_asked", "streams of sessions that were asked to go to another endpoint, by reason: level, draining, departed, priority, connection, not_ready")
+	movesDoneCount    = reasonCounter("moves_done", "streams that were asked to move and have done so, by reason")
+	movesGivenUpCount = reasonCounter("moves_given_up", "streams that were asked to move and have not done so within 10 s, by reason; those that were left to stay and those that have ended")
+)
+
+// The gauges of a target in this process: its channels report the same values.
 var (
 	inFlightGauge = gauge("in_flight", "{rpc}",
-		"RPCs in flight in this process by endpoint; without the endpoint label, or with an empty one, the sum", labelLocality, labelEndpoint)
+		"RPCs in flight in this process by endpoint; without the endpoint label, or with an empty one, the sum", labelEndpoint)
 	endpointsGauge   = stateGauge("endpoints", "{endpoint}", "endpoints by state: ready, draining, not_ready, or departed with RPCs in flight")
-	queueLengthGauge = gauge("queue_length", "{rpc}", "RPCs that wait because all endpoints are at their maxInFlight", labelLocality)
+	queueLengthGauge = gauge("queue_length", "{rpc}", "RPCs that wait because all endpoints are at their maxInFlight")
 	imbalanceGauge   = gauge("imbalance", "{rpc}",
-		"most minus fewest RPCs in flight over the ready endpoints of the first usable priority level, each divided by its weight relative to their mean", labelLocality)
-	oldestGauge = gauge("oldest_in_flight_age", "s", "age of the oldest RPC attempt in flight", labelLocality)
+		"most minus fewest RPCs in flight over the ready endpoints of the first usable priority level, each divided by its weight relative to their mean")
+	oldestGauge = gauge("oldest_in_flight_age", "s", "age of the oldest RPC attempt in flight")
+)
+
+// The gauges of what servers report of the load that others have there. They are there
+// where the configuration has reports.
+var (
+	othersInFlightGauge = gauge("others_in_flight", "{rpc}",
+		"RPCs that others have in flight, as servers last reported, by endpoint; without the endpoint label, or with an empty one, the sum", labelEndpoint)
+	reportAgeGauge = gauge("report_age", "s",
+		"age of the last report by endpoint; without the endpoint label, or with an empty one, of the oldest", labelEndpoint)
+	silentEndpointsGauge = gauge("silent_endpoints", "{endpoint}", "ready endpoints that have not reported for three intervals, or not the truth")
+	fleetImbalanceGauge  = gauge("fleet_imbalance", "{rpc}",
+		"as imbalance, with what others have in flight counted, of the endpoints whose report counts")
 )
 
 // Metrics returns the names of the policy's metrics, which are off until a stats
@@ -42,15 +65,23 @@ var (
 //
 //	opentelemetry.MetricsOptions{Metrics: opentelemetry.DefaultMetrics().Join(leastconnbalancer.Metrics()), …}
 //
-// The optional label "grpc.lb.least_conn.endpoint" splits the gauge of RPCs in
-// flight by endpoint. Gauges are of all that the process has in flight under a
-// resource key; channels that share one report the same, so take the maximum,
-// never a sum. With 10,000 endpoints what channels report in one collection may be up
+// Optional labels are "grpc.lb.locality" and "grpc.lb.backend_service", xDS's locality and cluster (the latter
+// with the import of package xdscluster), "grpc.lb.least_conn.resource_key", and, for the gauges of RPCs
+// in flight and of reports, "grpc.lb.least_conn.endpoint".
+//
+// Gauges are of the endpoints that channels of the process list for the target, with all that the process
+// has in flight there under the resource key, and of those that have left the list with RPCs in flight.
+// Each endpoint of a resource key counts once, whichever labels are off. All channels of a target report
+// the same, so take the maximum, never a sum. Where an optional label has several values, there is also a
+// series in which it is empty: that of all of them. Imbalance is the most that one locality, cluster and
+// resource key has. With 10,000 endpoints what channels report in one collection may be up
 // to 200 ms old, with more up to a second.
 func Metrics() *grpcstats.MetricSet {
 	var names []string
 	for _, c := range counts {
-		names = append(names, c.handle.Descriptor().Name)
+		if name := c.handle.Descriptor().Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	for _, g := range gauges {
 		names = append(names, g.Descriptor().Name)
@@ -58,36 +89,58 @@ func Metrics() *grpcstats.MetricSet {
 	return grpcstats.NewMetricSet(names...)
 }
 
-// counts are all counters, with what each of them shows.
-var counts = []struct {
+// count is a counter, or one reason's part of it, with what it shows.
+type count struct {
 	handle *stats.Int64CountHandle
+	labels []string // after the target
 	of     func(state.Counters) uint64
-}{
-	{picksCount, func(c state.Counters) uint64 { return c.Picks }},
-	{picksQueuedCount, func(c state.Counters) uint64 { return c.Queued }},
-	{retriesToOtherEndpointCount, func(c state.Counters) uint64 { return c.RetriesToOtherEndpoint }},
-	{penaltiesCount, func(c state.Counters) uint64 { return c.Penalties }},
-	{doubleReleasesCount, func(c state.Counters) uint64 { return c.DoubleReleases }},
+}
+
+// counts are all counters.
+var counts = append([]count{
+	{picksCount, nil, func(c state.Counters) uint64 { return c.Picks }},
+	{picksQueuedCount, nil, func(c state.Counters) uint64 { return c.Queued }},
+	{retriesToOtherEndpointCount, nil, func(c state.Counters) uint64 { return c.RetriesToOtherEndpoint }},
+	{penaltiesCount, nil, func(c state.Counters) uint64 { return c.Penalties }},
+	{doubleReleasesCount, nil, func(c state.Counters) uint64 { return c.DoubleReleases }},
+}, moveCounts()...)
+
+func moveCounts() (all []count) {
+	for handle, of := range map[*stats.Int64CountHandle]func(state.Counters) state.MovesByReason{
+		movesAskedCount:   func(c state.Counters) state.MovesByReason { return c.MovesAsked },
+		movesDoneCount:    func(c state.Counters) state.MovesByReason { return c.MovesDone },
+		movesGivenUpCount: func(c state.Counters) state.MovesByReason { return c.MovesGivenUp },
+	} {
+		for _, why := range state.MoveReasons {
+			all = append(all, count{handle, []string{why.String()}, func(c state.Counters) uint64 { return of(c).Of(why) }})
+		}
+	}
+	return all
 }
 
 // gauges are all of them, for registration.
-var gauges = []stats.AsyncMetric{inFlightGauge, endpointsGauge, queueLengthGauge, imbalanceGauge, oldestGauge}
+var gauges = []stats.AsyncMetric{inFlightGauge, endpointsGauge, queueLengthGauge, imbalanceGauge, oldestGauge,
+	othersInFlightGauge, reportAgeGauge, silentEndpointsGauge, fleetImbalanceGauge}
 
-func descriptor(name, unit, description string, required, optional []string) stats.MetricDescriptor {
+func descriptor(name, unit, description string, required []string, optional ...string) stats.MetricDescriptor {
 	return stats.MetricDescriptor{
 		Name: "grpc.lb.least_conn." + name, Unit: unit, Description: "EXPERIMENTAL. " + description + ".",
-		Labels: required, OptionalLabels: optional,
+		Labels: required, OptionalLabels: slices.Concat(optionalLabels, optional),
 	}
 }
 
 func counter(name, unit, description string) *stats.Int64CountHandle {
-	return stats.RegisterInt64Count(descriptor(name, unit, description, []string{labelTarget}, []string{labelLocality}))
+	return stats.RegisterInt64Count(descriptor(name, unit, description, []string{labelTarget}))
+}
+
+func reasonCounter(name, description string) *stats.Int64CountHandle {
+	return stats.RegisterInt64Count(descriptor(name, "{stream}", description, []string{labelTarget, labelReason}))
 }
 
 func gauge(name, unit, description string, optional ...string) *stats.Int64AsyncGaugeHandle {
-	return stats.RegisterInt64AsyncGauge(descriptor(name, unit, description, []string{labelTarget}, optional))
+	return stats.RegisterInt64AsyncGauge(descriptor(name, unit, description, []string{labelTarget}, optional...))
 }
 
 func stateGauge(name, unit, description string) *stats.Int64AsyncGaugeHandle {
-	return stats.RegisterInt64AsyncGauge(descriptor(name, unit, description, []string{labelTarget, labelState}, []string{labelLocality}))
+	return stats.RegisterInt64AsyncGauge(descriptor(name, unit, description, []string{labelTarget, labelState}))
 }

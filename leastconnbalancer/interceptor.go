@@ -55,7 +55,7 @@ func explain(err error, record *picker.Record) error {
 		return err
 	}
 	return status.Errorf(codes.DeadlineExceeded,
-		"least_conn: the deadline was exceeded after %v of waiting for room: the endpoints that the RPC may use are full (maxInFlight)", waited.Round(time.Millisecond))
+		"least_conn: the deadline was exceeded after %v of waiting for room: the endpoints that the RPC may use are full (maxInFlight, or the servers' limits of streams)", waited.Round(time.Millisecond))
 }
 
 // explained is a stream whose later attempts may have to wait for room, too.

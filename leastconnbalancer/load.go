@@ -1,6 +1,8 @@
 package leastconnbalancer
 
 import (
+	"time"
+
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/leastconn/grpc-leastconn/picker"
@@ -10,12 +12,14 @@ import (
 // load is the balancer's part in the ledger of its resource key, with what its
 // configuration says of it. The balancer's mu guards it.
 type load struct {
-	key    string
-	set    *state.EndpointSet // nil before the first list
-	guards state.Guards
-	limit  uint32         // of RPCs in flight, for endpoints that have none of their own; 0: none
-	served *picker.Picker // whose ready sets have room for RPCs that wait
-	waker  *waker         // nil before a limit is applied
+	key       string
+	set       *state.EndpointSet // nil before the first list
+	guards    state.Guards
+	rebalance state.Rebalance
+	limit     uint32         // of RPCs in flight, for endpoints that have none of their own; 0: none
+	reports   time.Duration  // how often servers are asked for their load; 0: never
+	served    *picker.Picker // whose ready sets have room for RPCs that wait
+	waker     *waker         // nil before a limit is applied
 }
 
 // applyConfig takes up the configuration. With another resource key the balancer
@@ -26,10 +30,12 @@ func (b *leastConn) applyConfig(key string, cfg *Config) {
 	defer b.mu.Unlock()
 	b.levels.setFailoverLocked(cfg.priorityFailover())
 	b.levels.setStartupWaitLocked(cfg.startupWait())
+	b.applyStreamLimitLocked(cfg.ignoresStreamLimit())
 	guards := cfg.guards()
 	guards.Wake = b.load.waker.signal()
 	changed := b.load.guards != guards
-	b.load.guards, b.load.limit = guards, cfg.maxInFlight()
+	b.load.guards, b.load.limit, b.load.rebalance, b.load.reports = guards, cfg.maxInFlight(), cfg.rebalance(), cfg.reportsInterval()
+	b.load.rebalance.Planned = logPlan(b.target)
 	if b.load.set == nil || b.load.key != key {
 		b.switchLedgerLocked(key)
 		return
@@ -37,6 +43,8 @@ func (b *leastConn) applyConfig(key string, cfg *Config) {
 	if changed {
 		b.load.set.SetGuards(guards)
 	}
+	b.load.set.SetRebalance(b.load.rebalance)
+	b.load.set.SetReports(b.load.reports)
 	for _, c := range b.children.listed {
 		b.setLimitLocked(c)
 	}
@@ -44,15 +52,23 @@ func (b *leastConn) applyConfig(key string, cfg *Config) {
 
 // switchLedgerLocked takes the balancer to the ledger of the key.
 func (b *leastConn) switchLedgerLocked(key string) {
-	old := b.load.set
+	if b.load.set != nil {
+		b.load.set.Close() // first: RPCs that wait there lose what they were granted
+	}
 	set := state.Open(key).NewEndpointSet(b.target)
+	if b.load.set != nil {
+		set.StartWarm()
+	}
 	set.SetGuards(b.load.guards)
+	set.SetRebalance(b.load.rebalance)
+	set.SetReports(b.load.reports)
 	b.load.key, b.load.set = key, set
 	b.levels.switchLocked(set)
 	stay, ids := b.children.staying()
 	for i, m := range set.Update(nil, ids) {
 		c := stay[i]
 		c.member, c.appliedLimit = m, 0
+		c.moveConnectionLocked()
 		b.setLimitLocked(c)
 		switch c.state {
 		case connectivity.Ready:
@@ -62,9 +78,6 @@ func (b *leastConn) switchLedgerLocked(key string) {
 		default:
 			c.level.waitLocked(c)
 		}
-	}
-	if old != nil {
-		old.Close()
 	}
 }
 
@@ -84,7 +97,7 @@ func (b *leastConn) startWakerLocked() {
 	if b.load.waker != nil {
 		return
 	}
-	b.load.waker = newWaker(b.publish)
+	b.load.waker = newWaker(b.wakePause, b.publish)
 	b.load.guards.Wake = b.load.waker.signal()
 	b.load.set.SetGuards(b.load.guards)
 }
@@ -101,6 +114,16 @@ func (ld *load) serveLocked(l *level) {
 	}
 }
 
+// wakePause returns how long the waker waits for more that have been given room.
+func (b *leastConn) wakePause() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0
+	}
+	return b.load.set.WakePause()
+}
+
 // waker publishes a picker when RPCs that wait have been given room, since that
 // is what gRPC wakes them by. Signals that come while it does so make one more
 // of it together.
@@ -109,12 +132,15 @@ type waker struct {
 	done chan struct{}
 }
 
-func newWaker(publish func()) *waker {
+func newWaker(pause func() time.Duration, publish func()) *waker {
 	w := &waker{wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go func() {
 		for {
 			select {
 			case <-w.wake:
+				if d := pause(); d > 0 {
+					time.Sleep(d) // 25 ms at most
+				}
 				publish()
 			case <-w.done:
 				return

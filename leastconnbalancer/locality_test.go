@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/balancer/weightedroundrobin"
 	"google.golang.org/grpc/balancer/weightedtarget"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
@@ -24,6 +25,7 @@ var localityPolicy localityBuilder
 type localityBuilder struct {
 	endpoints []resolver.Endpoint
 	byName    map[string][]resolver.Endpoint // of localities that have others
+	clusters  map[string]string              // of localities
 }
 
 func (*localityBuilder) Name() string { return "least_conn_in_locality" }
@@ -44,18 +46,28 @@ type localityBalancer struct {
 
 func (b localityBalancer) UpdateClientConnState(s balancer.ClientConnState) error {
 	s.ResolverState.Endpoints = b.endpoints
-	if own, ok := b.byName[weightedtarget.LocalityFromResolverState(s.ResolverState)]; ok {
+	locality := weightedtarget.LocalityFromResolverState(s.ResolverState)
+	if own, ok := b.byName[locality]; ok {
 		s.ResolverState.Endpoints = own
+	}
+	if cluster, ok := b.clusters[locality]; ok {
+		s.ResolverState = weightedroundrobin.SetBackendService(s.ResolverState, cluster)
 	}
 	return b.Balancer.UpdateClientConnState(s)
 }
 
+// inLocalities selects least_conn in localities of equal weights.
+func inLocalities(config string, names ...string) string {
+	var targets []string
+	for _, name := range names {
+		targets = append(targets, `"`+name+`":{"weight":1,"childPolicy":[{"least_conn_in_locality":`+config+`}]}`)
+	}
+	return `{"loadBalancingConfig":[{"weighted_target_experimental":{"targets":{` + strings.Join(targets, ",") + `}}}]}`
+}
+
 // What a locality has counted stays with it.
 func TestMetricsNameTheLocality(t *testing.T) {
-	in := func(name string) string {
-		return `{"loadBalancingConfig":[{"weighted_target_experimental":{"targets":{"` + name +
-			`":{"weight":1,"childPolicy":[{"least_conn_in_locality":{}}]}}}}]}`
-	}
+	in := func(name string) string { return inLocalities(`{}`, name) }
 	e := newEnv(t)
 	ns := e.nodes("a", "b")
 	localityPolicy.endpoints = leastconntest.Endpoints(ns...)

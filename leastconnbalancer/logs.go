@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"google.golang.org/grpc/grpclog"
+
+	"github.com/leastconn/grpc-leastconn/state"
 )
 
 // logger writes as component least_conn: what changes at verbosity 2, a warning
@@ -35,6 +37,19 @@ func (b *leastConn) logConfig(key string, cfg *Config) {
 func (b *leastConn) logList(joined, left, changed int) {
 	if joined+left+changed > 0 && logger.V(detail) {
 		logger.Infof("[%s] %d endpoints: %d joined, %d left, %d changed", b.target, len(b.children.listed), joined, left, changed)
+	}
+}
+
+// logPlan returns what says that streams are about to move.
+func logPlan(target string) func(state.Plan) {
+	return func(p state.Plan) {
+		switch {
+		case !logger.V(detail):
+		case p.Address == "":
+			logger.Infof("[%s] about %d streams are to move so that loads become level", target, p.RPCs)
+		default:
+			logger.Infof("[%s] %d streams are to leave %s (%v)", target, p.RPCs, p.Address, p.Reason)
+		}
 	}
 }
 

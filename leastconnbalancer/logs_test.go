@@ -28,6 +28,7 @@ var logScripts = map[string]func(e *env, phase func(string)){
 	"empty":    logEmpty,
 	"draining": logDraining,
 	"resolver": logResolver,
+	"moves":    logMoves,
 }
 
 // TestRunLogScript is what the other process runs.

@@ -1,7 +1,7 @@
 package leastconnbalancer
 
 import (
-	"math"
+	"slices"
 	"sync"
 	"time"
 	"weak"
@@ -21,16 +21,15 @@ const flushPeriod = 10 * time.Second
 type meter struct {
 	recorder stats.MetricsRecorder
 	target   string
-	stop     func() // ends the collection of gauges
+	gauges   *gaugeReporter
 
 	// mu guards what follows. Nothing is recorded under it: recorders have locks
 	// of their own, which they hold when they collect.
 	mu        sync.Mutex
 	set       weak.Pointer[state.EndpointSet]
-	locality  string
+	labels    []string // optional ones
 	recorded  state.Counters
-	collected bool          // since the timer was last due
-	totals    *state.Totals // that were reported last
+	collected bool // since the timer was last due
 	closed    bool
 	timer     *time.Timer
 }
@@ -40,20 +39,23 @@ func newMeter(recorder stats.MetricsRecorder, target string) *meter {
 	m.mu.Lock() // it may be due before there is a list
 	m.timer = time.AfterFunc(flushPeriod, m.due)
 	m.mu.Unlock()
-	m.stop = recorder.RegisterAsyncReporter(stats.AsyncMetricReporterFunc(m.report), gauges...)
+	m.gauges = joinGauges(m)
 	return m
 }
 
-// follow makes the endpoint set the one to report on. A balancer has one locality.
-func (m *meter) follow(set *state.EndpointSet, locality string) {
+// follow makes the endpoint set the one to report on, with its labels. A balancer has one
+// locality and one cluster.
+func (m *meter) follow(set *state.EndpointSet, locality, cluster string) {
+	set.SetLabels(locality, cluster)
+	m.gauges.follow(set.Ledger())
 	m.mu.Lock()
-	grown := m.grownLocked()
+	grown, old := m.grownLocked(), m.labels
 	if next := weak.Make(set); m.set != next {
 		m.set, m.recorded = next, state.Counters{}
 	}
-	m.locality = locality
+	m.labels = optionalValues(state.Labels{Locality: locality, Cluster: cluster}, set.Ledger().Key())
 	m.mu.Unlock()
-	m.record(grown, locality)
+	m.record(grown, old)
 }
 
 // grown returns by how much the counters have grown since it was last called, in
@@ -74,9 +76,10 @@ func (m *meter) grownLocked() []uint64 {
 
 // record records growth, and that there was none: a counter is seen at 0 before
 // it counts, so that nothing is missed of what it counts first.
-func (m *meter) record(grown []uint64, locality string) {
+func (m *meter) record(grown []uint64, labels []string) {
 	for i, by := range grown {
-		counts[i].handle.Record(m.recorder, int64(by), m.target, locality)
+		c := counts[i]
+		c.handle.Record(m.recorder, int64(by), slices.Concat([]string{m.target}, c.labels, labels)...)
 	}
 }
 
@@ -92,32 +95,23 @@ func (m *meter) due() {
 		grown = m.grownLocked()
 	}
 	m.collected = false
-	locality := m.locality
+	labels := m.labels
 	m.timer.Reset(flushPeriod)
 	m.mu.Unlock()
-	m.record(grown, locality)
+	m.record(grown, labels)
 }
 
-// report is called when gauges are collected.
-func (m *meter) report(r stats.AsyncMetricsRecorder) error {
+// collect records the counters when gauges are collected.
+func (m *meter) collect() {
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
-		return nil
+		return
 	}
 	m.collected = true
-	grown, locality, set, last := m.grownLocked(), m.locality, m.set.Value(), m.totals
+	grown, labels := m.grownLocked(), m.labels
 	m.mu.Unlock()
-	m.record(grown, locality)
-	if set == nil {
-		return nil
-	}
-	t := set.Ledger().Totals(last)
-	m.mu.Lock()
-	m.totals = t
-	m.mu.Unlock()
-	recordGauges(r, t, m.target, locality)
-	return nil
+	m.record(grown, labels)
 }
 
 // close records what is left and reports no more. RPCs that end later are not
@@ -126,28 +120,12 @@ func (m *meter) close() {
 	m.mu.Lock()
 	was := m.closed
 	m.closed = true
-	grown, locality, timer := m.grownLocked(), m.locality, m.timer
+	grown, labels, timer := m.grownLocked(), m.labels, m.timer
 	m.mu.Unlock()
 	if was {
 		return
 	}
 	timer.Stop()
-	m.stop()
-	m.record(grown, locality)
-}
-
-// recordGauges records what a ledger has in all.
-func recordGauges(to stats.AsyncMetricsRecorder, t *state.Totals, target, locality string) {
-	for _, n := range t.ByAddress {
-		inFlightGauge.Record(to, n.InFlight, target, locality, n.Address)
-	}
-	// Last: where the endpoint label is off, all of these are one series, and the
-	// last one is its value.
-	inFlightGauge.Record(to, t.InFlight, target, locality, "")
-	for _, is := range state.EndpointStates {
-		endpointsGauge.Record(to, t.Endpoints[is], target, string(is), locality)
-	}
-	queueLengthGauge.Record(to, t.Waiting, target, locality)
-	imbalanceGauge.Record(to, int64(math.Round(t.Imbalance)), target, locality)
-	oldestGauge.Record(to, int64(t.OldestSeconds), target, locality)
+	m.gauges.leave(m)
+	m.record(grown, labels)
 }

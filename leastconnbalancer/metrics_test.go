@@ -61,6 +61,10 @@ func TestMetricsOfAChannel(t *testing.T) {
 			require.Equal(t, ch.Conn().CanonicalTarget(), s.Label(targetLabel), s.Metric.Name)
 		}
 	}
+	for _, name := range []string{"others_in_flight", "report_age", "silent_endpoints", "fleet_imbalance"} {
+		require.False(t, seen[metric(name)], "%s is there with reports only", name)
+		seen[metric(name)] = true
+	}
 	require.Equal(t, leastconnbalancer.Metrics().Metrics(), seen, "Metrics leaves out none")
 	ch.calls(4)
 	held, _ := ch.hold(6)

@@ -248,7 +248,9 @@ func TestConnectionLostWhileWaitingForATurn(t *testing.T) {
 	t.Parallel()
 	for name, silent := range map[string]bool{"reset": false, "blackhole": true} {
 		t.Run(name, func(t *testing.T) {
-			x := newProxiedRPC(parallelEnv(t), leastconntest.Bidi, quickly(), grpc.MaxConcurrentStreams(1))
+			cfg := quickly()
+			cfg.ServiceConfig = selecting(`{"failurePenalty":"0s","streamLimit":"ignore"}`)
+			x := newProxiedRPC(parallelEnv(t), leastconntest.Bidi, cfg, grpc.MaxConcurrentStreams(1))
 			heavy := x.endpoints()
 			heavy[0] = lcresolver.SetWeight(heavy[0], 9)
 			require.NoError(t, x.channel.Update(heavy...))

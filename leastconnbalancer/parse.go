@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/internal/reports"
 )
 
 // fields are the members of a JSON object by name, for errors that name them.
@@ -19,11 +21,8 @@ func parseConfig(js json.RawMessage) (*Config, error) {
 	if err := json.Unmarshal(js, &f); err != nil {
 		return nil, fmt.Errorf("%s: configuration %s: want a JSON object: %w", Name, js, err)
 	}
-	if err := f.read("resourceKey", &c.ResourceKey, "a string"); err != nil {
+	if err := f.readResourceKey(c); err != nil {
 		return nil, err
-	}
-	if n := len(c.ResourceKey); n > MaxResourceKey {
-		return nil, fmt.Errorf("%s: field resourceKey: value %.32q… has %d bytes, want at most %d", Name, c.ResourceKey, n, MaxResourceKey)
 	}
 	if err := f.readDuration("priorityFailover", &c.PriorityFailover, maxPriorityFailover); err != nil {
 		return nil, err
@@ -37,7 +36,16 @@ func parseConfig(js json.RawMessage) (*Config, error) {
 	if err := f.readCaps(c); err != nil {
 		return nil, err
 	}
+	if err := readOneOf(f, "streamLimit", &c.StreamLimit, StreamLimitServer, StreamLimitIgnore); err != nil {
+		return nil, err
+	}
 	if err := f.readSlowStart(c); err != nil {
+		return nil, err
+	}
+	if err := f.readRebalance(c); err != nil {
+		return nil, err
+	}
+	if err := f.readReports(c); err != nil {
 		return nil, err
 	}
 	f.readIgnored(c)
@@ -52,15 +60,8 @@ func (f fields) readCaps(c *Config) error {
 	if c.MaxInFlight > maxMaxInFlight {
 		return f.wrong("maxInFlight", allowed)
 	}
-	allowed = fmt.Sprintf("%q or %q", OnFullQueue, OnFullFail)
-	var onFull *OnFull
-	if err := f.read("onFull", &onFull, allowed); err != nil {
+	if err := readOneOf(f, "onFull", &c.OnFull, OnFullQueue, OnFullFail); err != nil {
 		return err
-	}
-	if onFull != nil {
-		if c.OnFull = *onFull; c.OnFull != OnFullQueue && c.OnFull != OnFullFail {
-			return f.wrong("onFull", allowed)
-		}
 	}
 	allowed = fmt.Sprintf("a whole number from 1 to %d", maxMaxQueued)
 	if err := f.read("maxQueued", &c.MaxQueued, allowed); err != nil {
@@ -73,13 +74,9 @@ func (f fields) readCaps(c *Config) error {
 }
 
 func (f fields) readSlowStart(c *Config) error {
-	var within fields
-	if err := f.read("slowStart", &within, `an object such as {"window": "30s"}`); err != nil || within == nil {
+	s, err := f.readObject("slowStart", `an object such as {"window": "30s"}`)
+	if err != nil || s == nil {
 		return err
-	}
-	s := fields{}
-	for name, js := range within {
-		s["slowStart."+name] = js
 	}
 	var window *Duration
 	if err := s.readDuration("slowStart.window", &window, maxSlowStartWindow); err != nil {
@@ -103,6 +100,61 @@ func (f fields) readSlowStart(c *Config) error {
 	if a := c.SlowStart.Aggression; a != nil && (*a < minAggression || *a > maxAggression) {
 		return s.wrong("slowStart.aggression", allowed)
 	}
+	return nil
+}
+
+// readObject reads the members of an object, by the names that they have in the
+// configuration. An absent one has none.
+func (f fields) readObject(name, allowed string) (fields, error) {
+	var within fields
+	if err := f.read(name, &within, allowed); err != nil || within == nil {
+		return nil, err
+	}
+	named := fields{}
+	for n, js := range within {
+		named[name+"."+n] = js
+	}
+	return named, nil
+}
+
+func (f fields) readReports(c *Config) error {
+	const name = "reports.interval"
+	s, err := f.readObject("reports", `an object such as {"interval": "10s"}`)
+	if err != nil || s == nil {
+		return err
+	}
+	allowed := fmt.Sprintf("a duration from \"100ms\" to %s, such as \"10s\"", Duration(maxReportsInterval).json())
+	var interval *Duration
+	if err := s.read(name, &interval, allowed); err != nil {
+		return err
+	}
+	if interval == nil {
+		return fmt.Errorf("%s: field %s: value missing: want %s", Name, name, allowed)
+	}
+	if d := time.Duration(*interval); d < minReportsInterval || d > maxReportsInterval {
+		return s.wrong(name, allowed)
+	}
+	if !reports.Linked() {
+		return f.wrong("reports", `no such field in a program without import _ "github.com/leastconn/grpc-leastconn/leastconnbalancer/orcaload"`)
+	}
+	c.Reports = &Reports{Interval: *interval}
+	return nil
+}
+
+// readOneOf reads one of two words; "" is none, unless it is absent.
+func readOneOf[T ~string](f fields, name string, dst *T, one, other T) error {
+	allowed := fmt.Sprintf("%q or %q", one, other)
+	var word *T
+	if err := f.read(name, &word, allowed); err != nil {
+		return err
+	}
+	if word == nil {
+		return nil
+	}
+	if *word != one && *word != other {
+		return f.wrong(name, allowed)
+	}
+	*dst = *word
 	return nil
 }
 

@@ -105,7 +105,7 @@ func (c *child) exitIdle() {
 func (c *child) endedLocked(cn *connection, was connectivity.State) {
 	switch {
 	case was == connectivity.Ready:
-		c.reconnects.ended(time.Since(cn.readySince), cn.picked.Served())
+		c.reconnects.ended(time.Since(cn.readySince), cn.transport.counted().Succeeded())
 	case was == connectivity.Connecting && cn.state == connectivity.Idle:
 		c.reconnects.ended(0, false)
 	}

@@ -33,7 +33,12 @@ import (
 //	call 4 -> a2 b2       makes unary RPCs, one after another
 //	end a2 b, cancel a2   ends streams
 //	queue 2, wait 2       opens streams that wait, for room or for a node
-//	opened a b            the next of those have been opened there, the others wait on
+//	opened a5 b           the next of those have been opened there, the others wait on
+//	queued 2              so many RPCs come to wait for room
+//	limit a5 b0           a and b tell their limits of streams per connection
+//	inside 2              opens streams that wait within a connection
+//	begun a               one of those has been opened there, the others wait on
+//	shows full: 5         the page comes to have the text
 //	full                  RPCs fail for want of room
 //	fails no way          RPCs fail, and say so
 //	goaway a              a sends a GOAWAY, and is connected to again
@@ -81,6 +86,8 @@ type script struct {
 	nodes   map[string]*leastconntest.Node
 	down    map[string]bool // stopped or unwell
 	players map[string]*player
+
+	sessions *sessions // nil without a statement on them
 }
 
 // player is one channel of a script.
@@ -94,6 +101,7 @@ type player struct {
 	away    bool     // at another policy
 	held    []heldStream
 	waiting []<-chan waited
+	inside  []<-chan waited // within connections
 }
 
 // heldStream is counted in the ledger that was the channel's when it began.
@@ -130,12 +138,24 @@ func (s *script) step() {
 
 // anyWaits reports whether there are streams that may begin at any time.
 func (s *script) anyWaits() bool {
+	if s.sessions != nil {
+		return true
+	}
 	for _, p := range s.players {
-		if len(p.waiting) > 0 {
+		if len(p.waiting)+len(p.inside) > 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// node starts the node when it is first spoken of.
+func (s *script) node(name string) *leastconntest.Node {
+	s.Helper()
+	if s.nodes[name] == nil {
+		s.nodes[name] = s.env.nodes(name)[0]
+	}
+	return s.nodes[name]
 }
 
 func (s *script) player(name string) *player {
@@ -203,9 +223,12 @@ func (s *script) check() {
 func (s *script) finish() {
 	s.Helper()
 	s.line = "in the end"
+	if s.sessions != nil {
+		s.sessions.end(s.env)
+	}
 	live := map[string]int{}
 	for _, p := range s.players {
-		require.Empty(s, p.waiting, "streams that wait")
+		require.Empty(s, append(p.waiting, p.inside...), "streams that wait")
 		for _, h := range p.held {
 			require.NoError(s, h.Ping(), "stream at %s", h.Node())
 			live[h.Node()]++

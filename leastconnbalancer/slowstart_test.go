@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/balancer"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 )
 
 // ramp is the part of its weight that the endpoint has.
@@ -70,5 +73,34 @@ func TestLeastPart(t *testing.T) {
 			c.connect("ab")
 			require.Contains(t, []string{"a", "b"}, c.at())
 		}
+	})
+}
+
+// A balancer whose first list comes to a ledger in use, as that of another locality, starts
+// slowly what is new there. One that comes by another resource key has used its endpoints.
+func TestFirstListAmongWarmNodes(t *testing.T) {
+	const slowly = `{"slowStart":{"window":"256s"}}`
+	inFakeTime(t, "", func(t *testing.T, c *fakeConn) {
+		c.list(slowly, "ab")
+		c.connect("ab")
+		second := newFakeConn(t)
+		second.build(balancer.Get(leastconnbalancer.Name))
+		defer second.balancer.Close()
+		second.list(slowly, "bd")
+		second.connect("bd")
+		require.Equal(t, 0.1, second.ramp("d"))
+		for _, m := range second.endpoint("b").Members {
+			require.EqualValues(t, 1, m.SlowStartFactor)
+		}
+		passes(256 * time.Second)
+		require.EqualValues(t, 1, second.ramp("d"))
+
+		third := newFakeConn(t)
+		third.build(balancer.Get(leastconnbalancer.Name))
+		defer third.balancer.Close()
+		third.list(`{"resourceKey":"elsewhere","slowStart":{"window":"256s"}}`, "e")
+		third.connect("e")
+		third.list(slowly, "e")
+		require.EqualValues(t, 1, third.ramp("e"), "it has been in use")
 	})
 }

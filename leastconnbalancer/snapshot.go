@@ -13,6 +13,11 @@ type (
 	MemberSnapshot = state.MemberSnapshot
 	// EndpointSetSnapshot is one channel: its canonical target, its counters.
 	EndpointSetSnapshot = state.EndpointSetSnapshot
+	// FleetSnapshot is what servers say of the endpoints, where the configuration has
+	// reports.
+	FleetSnapshot = state.FleetSnapshot
+	// ReportSnapshot is what one server says, as one channel has heard it.
+	ReportSnapshot = state.ReportSnapshot
 	// Counters are what a channel has done since its balancer began to use the
 	// resource key.
 	Counters = state.Counters

@@ -76,10 +76,7 @@ func (p *player) list(args string) {
 	for _, word := range strings.Fields(args) {
 		m := endpointPattern.FindStringSubmatch(word)
 		require.NotNil(s, m, "%s: %q", s.line, word)
-		if s.nodes[m[1]] == nil {
-			s.nodes[m[1]] = s.env.nodes(m[1])[0]
-		}
-		ep := s.nodes[m[1]].Endpoint()
+		ep := s.node(m[1]).Endpoint()
 		for i, set := range []func(resolver.Endpoint, uint32) resolver.Endpoint{lcresolver.SetWeight, lcresolver.SetPriority, lcresolver.SetMaxInFlight} {
 			if m[i+2] != "" {
 				n, _ := strconv.ParseUint(m[i+2], 10, 32)
@@ -167,8 +164,11 @@ func (p *player) letWait(args string, forRoom bool) {
 }
 
 func (p *player) opened(args string) {
-	var got []string
-	want := strings.Fields(args)
+	var got, want []string
+	for _, word := range strings.Fields(args) {
+		n, _ := strconv.Atoi(word[1:])
+		want = append(want, slices.Repeat([]string{word[:1]}, max(1, n))...)
+	}
 	for range want {
 		p.env.wait(p.script.line, func() bool { return len(p.waiting[0]) == 1 })
 		w := <-p.waiting[0]
@@ -180,7 +180,12 @@ func (p *player) opened(args string) {
 	slices.Sort(got)
 	slices.Sort(want)
 	require.Equal(p.env, want, got, p.script.line)
-	for _, w := range p.waiting {
+	p.othersWait()
+}
+
+func (p *player) othersWait() {
+	p.env.Helper()
+	for _, w := range slices.Concat(p.waiting, p.inside) {
 		require.Empty(p.env, w, "%s: those behind wait", p.script.line)
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/status"
@@ -95,31 +97,36 @@ func TestNoRoomForAnRPCInBackoff(t *testing.T) {
 // A later attempt waits for a node that it has not tried, full as it is, instead of
 // trying the one that fails again.
 func TestRetryWaitsForTheFullNode(t *testing.T) {
-	for _, k := range twoKinds {
-		t.Run(k.String(), func(t *testing.T) {
-			e := parallelEnv(t)
-			ns := e.nodes("a", "b")
-			cfg := retrying(4)
-			cfg.ServiceConfig = strings.Replace(cfg.ServiceConfig, `"failurePenalty":"0s"`, `"failurePenalty":"60s","maxInFlight":1`, 1)
-			c := e.dialWith(cfg, ns...)
-			held := c.load(ns, 1, 0)
-			failing(ns[1])
-			before := ns[1].Started()
-			rpc := e.async(func() (string, error) {
-				if k == leastconntest.Unary {
-					return c.Unary(e.ctx)
+	for name, config := range map[string]string{"cap": `"maxInFlight":1`, "server's limit": `"streamLimit":"server"`} {
+		for _, k := range twoKinds {
+			t.Run(name+"/"+k.String(), func(t *testing.T) {
+				e := parallelEnv(t)
+				ns := e.nodes("a", "b")
+				if name != "cap" {
+					ns[0].SetStreamLimit(1)
 				}
-				s, err := c.Open(e.ctx)
-				if err != nil {
-					return "", err
-				}
-				return s.Node(), s.End()
+				cfg := retrying(4)
+				cfg.ServiceConfig = strings.Replace(cfg.ServiceConfig, `"failurePenalty":"0s"`, `"failurePenalty":"60s",`+config, 1)
+				c := e.dialWith(cfg, ns...)
+				held := c.load(ns, 1, 0)
+				failing(ns[1])
+				before := ns[1].Started()
+				rpc := e.async(func() (string, error) {
+					if k == leastconntest.Unary {
+						return c.Unary(e.ctx)
+					}
+					s, err := c.Open(e.ctx)
+					if err != nil {
+						return "", err
+					}
+					return s.Node(), s.End()
+				})
+				c.waits(1)
+				require.NoError(t, held[0].End())
+				require.Equal(t, result{node: "a"}, <-rpc)
+				require.Equal(t, 1, ns[1].Started()-before, "attempts at b")
 			})
-			c.waits(1)
-			require.NoError(t, held[0].End())
-			require.Equal(t, result{node: "a"}, <-rpc)
-			require.Equal(t, 1, ns[1].Started()-before, "attempts at b")
-		})
+		}
 	}
 }
 
@@ -145,7 +152,7 @@ func TestDeadlineTextOfAWait(t *testing.T) {
 		}
 		st := status.Convert(err)
 		require.Equal(t, codes.DeadlineExceeded, st.Code(), k)
-		require.Regexp(t, `^least_conn: the deadline was exceeded after \d+ms of waiting for room: the endpoints that the RPC may use are full \(maxInFlight\)$`, st.Message(), k)
+		require.Regexp(t, `^least_conn: the deadline was exceeded after \d+ms of waiting for room: the endpoints that the RPC may use are full \(maxInFlight, or the servers' limits of streams\)$`, st.Message(), k)
 	}
 	require.NoError(t, held[0].End())
 	n.HoldUnary(true)
@@ -153,4 +160,25 @@ func TestDeadlineTextOfAWait(t *testing.T) {
 	require.Equal(t, codes.DeadlineExceeded, codeOf(err))
 	require.NotContains(t, err.Error(), "room")
 	n.ReleaseUnary()
+}
+
+// A balancer that closes when RPCs that wait have just been given room wakes nobody.
+func TestRoomAtTheLastMoment(t *testing.T) {
+	for range 50 { // what is first of the two is chance
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakeConn(t)
+			c.build(balancer.Get(leastconnbalancer.Name))
+			c.list(`{"maxInFlight":1}`, "a")
+			c.connect("a")
+			_, done := c.pick()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			_, err := c.picker().Pick(balancer.PickInfo{Ctx: ctx})
+			require.Equal(t, balancer.ErrNoSubConnAvailable, err)
+			synctest.Wait()
+			done(balancer.DoneInfo{})
+			c.balancer.Close()
+			synctest.Wait()
+		})
+	}
 }

@@ -9,8 +9,10 @@ import (
 
 // known are the fields of a configuration, with those of its objects.
 var known = []string{
-	"resourceKey", "priorityFailover", "startupWait", "failurePenalty", "maxInFlight", "onFull", "maxQueued",
+	"resourceKey", "priorityFailover", "startupWait", "failurePenalty", "maxInFlight", "onFull", "maxQueued", "streamLimit",
 	"slowStart", "slowStart.window", "slowStart.minWeightPercent", "slowStart.aggression",
+	"rebalance", "rebalance.perSecond", "rebalance.minAge", "rebalance.drainWithin",
+	"reports", "reports.interval",
 }
 
 // ignoredFields is how a Config that is rendered names the fields that it had and
@@ -47,9 +49,11 @@ func (f fields) readIgnored(c *Config) {
 		}
 	}
 	within("", f)
-	var slowStart fields
-	_ = json.Unmarshal(f["slowStart"], &slowStart)
-	within("slowStart.", slowStart)
+	for _, object := range []string{"slowStart", "rebalance", "reports"} {
+		var in fields
+		_ = json.Unmarshal(f[object], &in)
+		within(object+".", in)
+	}
 	if len(names) > 0 {
 		slices.Sort(names)
 		js, _ := json.Marshal(slices.Compact(names)) // strings can always be rendered
@@ -63,19 +67,27 @@ func (c *Config) warnings(capped bool) []string {
 	if c == nil {
 		return nil
 	}
-	var ws []string
+	ws := c.keyWarnings()
 	for _, name := range c.ignoredNames() {
 		ws = append(ws, fmt.Sprintf("configuration: unknown field %.100q is ignored; the nearest known one is %q", name, nearest(name)))
 	}
-	if capped {
-		return ws
-	}
-	const noCap = "configuration: %s has no effect: no endpoint has a cap (maxInFlight)"
-	if c.OnFull != "" {
-		ws = append(ws, fmt.Sprintf(noCap, "onFull"))
-	}
-	if c.MaxQueued != nil {
-		ws = append(ws, fmt.Sprintf(noCap, "maxQueued"))
+	const (
+		noCap  = "configuration: %s has no effect: no endpoint has a cap (maxInFlight)"
+		noFail = "configuration: onFull \"fail\" fails no RPC: no endpoint has a cap (maxInFlight), and for servers' limits none fails"
+	)
+	switch {
+	case capped:
+	case c.StreamLimit != StreamLimitIgnore: // an RPC may wait for a server's limit
+		if c.OnFull == OnFullFail {
+			ws = append(ws, noFail)
+		}
+	default:
+		if c.OnFull != "" {
+			ws = append(ws, fmt.Sprintf(noCap, "onFull"))
+		}
+		if c.MaxQueued != nil {
+			ws = append(ws, fmt.Sprintf(noCap, "maxQueued"))
+		}
 	}
 	return ws
 }
@@ -129,6 +141,9 @@ func (b *leastConn) warn(cfg *Config) {
 	}
 	b.mu.Unlock()
 	ws := cfg.warnings(capped)
+	if b.keyWarning != "" {
+		ws = append(ws, b.keyWarning)
+	}
 	set.SetWarnings(ws)
 	for _, w := range ws {
 		if !slices.Contains(b.warned, w) && len(b.warned) < maxWarned {

@@ -20,21 +20,25 @@ func ignored(name, nearest string) string {
 const (
 	noCapOnFull    = "configuration: onFull has no effect: no endpoint has a cap (maxInFlight)"
 	noCapMaxQueued = "configuration: maxQueued has no effect: no endpoint has a cap (maxInFlight)"
+	noCapFail      = `configuration: onFull "fail" fails no RPC: no endpoint has a cap (maxInFlight), and for servers' limits none fails`
 )
 
 var warned = map[string][]string{
 	`{}`:   nil,
 	`null`: nil,
 	`{"maxInFlight":4,"onFull":"fail","maxQueued":9}`: nil,
-	`{"maxInflight":4}`:                                  {ignored("maxInflight", "maxInFlight")},
-	`{"slowStart":{"window":"1s","minWeight":20}}`:       {ignored("slowStart.minWeight", "slowStart.minWeightPercent")},
-	`{"slowStart":{"window":"1s","MinWeightPercent":2}}`: {ignored("slowStart.MinWeightPercent", "slowStart.minWeightPercent")},
-	`{"window":"1s"}`:                                    {ignored("window", "slowStart.window")},
-	`{"failOver":"1s","resource_key":"x"}`:               {ignored("failOver", "priorityFailover"), ignored("resource_key", "resourceKey")},
-	`{"onFull":"fail"}`:                                  {noCapOnFull},
-	`{"onFull":"queue","maxQueued":9,"maxInFlight":0}`:   {noCapOnFull, noCapMaxQueued},
-	`{"maxInflight":4,"maxQueued":9}`:                    {ignored("maxInflight", "maxInFlight"), noCapMaxQueued},
-	"{\"a \\u0007\\\" b\":1}":                            {ignored(`a \a\" b`, "maxQueued")},
+	`{"maxInflight":4}`:                                       {ignored("maxInflight", "maxInFlight")},
+	`{"slowStart":{"window":"1s","minWeight":20}}`:            {ignored("slowStart.minWeight", "slowStart.minWeightPercent")},
+	`{"slowStart":{"window":"1s","MinWeightPercent":2}}`:      {ignored("slowStart.MinWeightPercent", "slowStart.minWeightPercent")},
+	`{"window":"1s"}`:                                         {ignored("window", "slowStart.window")},
+	`{"failOver":"1s","resource_key":"x"}`:                    {ignored("failOver", "priorityFailover"), ignored("resource_key", "resourceKey")},
+	`{"onFull":"fail","maxQueued":9}`:                         {noCapFail},
+	`{"onFull":"queue","maxQueued":9,"maxInFlight":0}`:        nil,
+	`{"onFull":"fail","streamLimit":"ignore"}`:                {noCapOnFull},
+	`{"onFull":"queue","maxQueued":9,"streamLimit":"ignore"}`: {noCapOnFull, noCapMaxQueued},
+	`{"maxInflight":4,"maxQueued":9,"streamLimit":"ignore"}`:  {ignored("maxInflight", "maxInFlight"), noCapMaxQueued},
+	"{\"a \\u0007\\\" b\":1}":                                 {ignored(`a \a\" b`, "rebalance.minAge")},
+	`{"reports":{"interval":"1s","Intervals":"2s"}}`:          {ignored("reports.Intervals", "reports.interval")},
 }
 
 // What of a configuration has no effect is shown with the channel, also when
@@ -77,7 +81,7 @@ func TestCapOfAnEndpointIsACap(t *testing.T) {
 	cfg := leastconntest.ChannelConfig{ServiceConfig: leastconnbalancer.Config{OnFull: leastconnbalancer.OnFullFail}.ServiceConfig()}
 	c := l.dialWith(cfg, ns...)
 	warnings := func() []string { return c.snapshot().EndpointSets[0].Warnings }
-	require.Equal(t, []string{noCapOnFull}, warnings())
+	require.Equal(t, []string{noCapFail}, warnings())
 	require.NoError(t, c.Update(ns[0].Endpoint(), lcresolver.SetMaxInFlight(ns[1].Endpoint(), 3)))
 	require.Empty(t, warnings())
 }
@@ -100,7 +104,7 @@ func logWarnings(l *env, phase func(string)) {
 
 func TestConfigurationWarnsOnce(t *testing.T) {
 	require.Equal(t, map[string][]string{
-		"dial":    {"WARNING " + ignored("maxInflight", "maxInFlight"), "WARNING " + noCapOnFull},
+		"dial":    {"WARNING " + ignored("maxInflight", "maxInFlight"), "WARNING " + noCapFail},
 		"again":   nil,
 		"another": {"WARNING " + ignored("maxInFligth", "maxInFlight")},
 	}, logged(t, "warnings", atInfo...))

@@ -60,6 +60,9 @@ func (r *Record) note(waits bool) {
 	}
 }
 
+// nothingKnown reports whether there is no RPC of which a pick has anything to know.
+func nothingKnown() bool { return state.NothingKnown() && live.Load() == 0 && !recorded.Load() }
+
 // explicitRecord returns the record that the application has given the RPC, or nil.
 func explicitRecord(ctx context.Context) *Record {
 	if ctx == nil || !recorded.Load() {

@@ -52,7 +52,7 @@ func newEnv(t *testing.T, levels ...string) *env {
 }
 
 func (s *env) ready(level int, name string) {
-	s.readySets[level].Set(s.members[name], 1, s.children[name])
+	s.readySets[level].Set(s.members[name], 1, struct{ balancer.Picker }{s.children[name]})
 }
 
 func (s *env) lost(level int, name string) { s.readySets[level].Remove(s.members[name]) }

@@ -26,9 +26,9 @@ type Picker struct {
 }
 
 // New returns a picker over ready sets of one endpoint set, whose values must be
-// balancer.Pickers. First attempts go to the first ready set, and to those after
-// it when all are at their caps there; later ones to endpoints that were not
-// tried, in the first ready set that has one.
+// SubConns, as gRPC knows them, or child pickers. First attempts go to the first ready
+// set, and to those after it when all are full there; later ones to endpoints that were
+// not tried, in the first ready set that has one.
 func New(readySets ...*state.ReadySet) *Picker {
 	p := &Picker{}
 	p.readySets.Store(&readySets)
@@ -42,82 +42,89 @@ func (p *Picker) Close() { p.readySets.Store(nil) }
 
 // Pick implements balancer.Picker. The lease is given back by the first call of
 // the result's Done, or at once when the child does not pick. With an empty ready
-// set, or while all endpoints are at their caps, the RPC waits for the next
+// set, or while all endpoints are full, the RPC waits for the next
 // picker; when it may not wait for room, it fails with RESOURCE_EXHAUSTED.
 func (p *Picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
-	for {
-		lease, child, err := p.acquire(info.Ctx)
-		if err != nil {
-			endAttempt(info.Ctx, err, nil)
-			return balancer.PickResult{}, err
-		}
-		res, err := child.Pick(info)
-		conn, counted := res.SubConn.(*Connection)
-		switch {
-		case err != nil:
-			forgetUnused(info.Ctx, lease)
-			lease.Release()
-			endAttempt(info.Ctx, err, nil)
-			return balancer.PickResult{}, err
-		case !counted:
-		case !conn.begin(): // it was closed meanwhile, and its endpoint is ready no more
-			forgetUnused(info.Ctx, lease)
-			lease.Release()
-			continue
-		default:
-			res.SubConn = conn.grpc
-		}
-		if res.Done == nil {
-			res.Done = releaseWhenDone(info.Ctx, lease, conn)
-		} else {
-			res.Done = releaseThen(info.Ctx, lease, conn, res.Done)
-		}
-		return res, nil
+	lease, value, err := p.acquire(info.Ctx)
+	if err != nil {
+		endAttempt(info.Ctx, err, nil)
+		return balancer.PickResult{}, err
 	}
+	if sc, ok := value.(balancer.SubConn); ok {
+		return balancer.PickResult{SubConn: sc, Done: releaseWhenDone(info.Ctx, lease)}, nil
+	}
+	return pickChild(value.(balancer.Picker), info, lease)
+}
+
+// pickChild is Pick with the lease on the child's endpoint.
+func pickChild(child balancer.Picker, info balancer.PickInfo, lease state.Lease) (balancer.PickResult, error) {
+	res, err := child.Pick(info)
+	if err != nil {
+		forgetUnused(info.Ctx, lease)
+		lease.Release()
+		endAttempt(info.Ctx, err, nil)
+		return balancer.PickResult{}, err
+	}
+	if sc, ok := res.SubConn.(*SubConn); ok {
+		res.SubConn = sc.grpc
+	}
+	if res.Done == nil {
+		res.Done = releaseWhenDone(info.Ctx, lease)
+	} else {
+		res.Done = releaseThen(info.Ctx, lease, res.Done)
+	}
+	return res, nil
 }
 
 // releaseWhenDone returns a Done that gives the lease back.
-func releaseWhenDone(ctx context.Context, lease state.Lease, conn *Connection) func(balancer.DoneInfo) {
+func releaseWhenDone(ctx context.Context, lease state.Lease) func(balancer.DoneInfo) {
 	return func(info balancer.DoneInfo) {
 		if info.Err == nil && info.BytesReceived {
-			if lease.Release() {
-				conn.finish(info)
-			}
+			lease.Succeed()
 			return
 		}
 		noteUnsuccessful(ctx, lease, info)
-		if release(lease, info) {
-			conn.finish(info)
-		}
+		release(lease, info)
 	}
 }
 
-// acquire chooses an endpoint's child picker with a lease on the endpoint.
-func (p *Picker) acquire(ctx context.Context) (state.Lease, balancer.Picker, error) {
+// acquire chooses an endpoint's value with a lease on the endpoint.
+func (p *Picker) acquire(ctx context.Context) (state.Lease, any, error) {
 	readySets := p.readySets.Load()
 	if readySets == nil {
 		return state.Lease{}, nil, balancer.ErrNoSubConnAvailable
 	}
 	first := (*readySets)[0]
+	if nothingKnown() {
+		if lease, value, ok := first.Acquire(); ok {
+			return lease, value, nil
+		}
+	}
+	return acquireKnown(ctx, first, *readySets)
+}
+
+// acquireKnown is acquire for an RPC of which something may be known, or that Acquire has
+// turned away.
+func acquireKnown(ctx context.Context, first *state.ReadySet, readySets []*state.ReadySet) (state.Lease, any, error) {
 	if first.EndpointSet().StillQueued(ctx) {
 		return state.Lease{}, nil, balancer.ErrNoSubConnAvailable // woken with all others
 	}
 	record := explicitRecord(ctx)
 	tried := triedBy(ctx, record)
-	if tried == nil {
-		if lease, child, ok := first.Acquire(); ok {
+	if tried == nil && state.MarkOf(ctx) == nil {
+		if lease, value, ok := first.Acquire(); ok {
 			state.StopWaiting(ctx)
-			return lease, child.(balancer.Picker), nil
+			return lease, value, nil
 		}
 	}
-	lease, child, outcome := first.EndpointSet().AcquireOrQueue(ctx, tried, *readySets...)
+	lease, value, outcome := first.EndpointSet().AcquireOrQueue(ctx, tried, readySets...)
 	record.note(outcome == state.Queued)
 	switch outcome {
 	case state.Chosen:
 		if record != nil {
 			tried.Add(lease)
 		}
-		return lease, child.(balancer.Picker), nil
+		return lease, value, nil
 	case state.Refused:
 		return state.Lease{}, nil, errFull
 	}
@@ -131,7 +138,10 @@ var errFull = status.Error(codes.ResourceExhausted,
 // release gives the lease back. An attempt whose end blames the endpoint weighs on it
 // for a while.
 func release(lease state.Lease, info balancer.DoneInfo) bool {
-	if blames(info) {
+	switch {
+	case info.Err == nil && info.BytesReceived:
+		return lease.Succeed()
+	case blames(info):
 		return lease.Fail()
 	}
 	return lease.Release()
@@ -139,7 +149,7 @@ func release(lease state.Lease, info balancer.DoneInfo) bool {
 
 // releaseThen returns a Done that gives the lease back and passes the first call on to
 // the child's. A finished RPC may be kept for long; so the child's is dropped.
-func releaseThen(ctx context.Context, lease state.Lease, conn *Connection, done func(balancer.DoneInfo)) func(balancer.DoneInfo) {
+func releaseThen(ctx context.Context, lease state.Lease, done func(balancer.DoneInfo)) func(balancer.DoneInfo) {
 	var child atomic.Pointer[func(balancer.DoneInfo)]
 	child.Store(&done)
 	return func(info balancer.DoneInfo) {
@@ -147,7 +157,6 @@ func releaseThen(ctx context.Context, lease state.Lease, conn *Connection, done 
 			noteUnsuccessful(ctx, lease, info)
 		}
 		if release(lease, info) {
-			conn.finish(info)
 			(*child.Swap(nil))(info)
 		}
 	}

@@ -92,6 +92,27 @@ func TestPickPassesOn(t *testing.T) {
 
 type ctxKey struct{}
 
+// A value that is a SubConn is what RPCs get, counted like any.
+func TestPickOfASubConn(t *testing.T) {
+	v, l := readySetOf(t)
+	m := v.EndpointSet().Update(nil, []state.Identity{{Addrs: []string{"a"}}})[0]
+	sc := &subConn{}
+	v.Set(m, 1, sc)
+	p := picker.New(v)
+	var dones []func(balancer.DoneInfo)
+	for range 2 {
+		res, err := p.Pick(balancer.PickInfo{Ctx: t.Context()})
+		require.NoError(t, err)
+		require.Same(t, sc, res.SubConn)
+		dones = append(dones, res.Done)
+	}
+	for left := range 2 {
+		require.EqualValues(t, 2-left, l.Snapshot().InFlight)
+		dones[left](balancer.DoneInfo{})
+	}
+	require.Zero(t, l.Snapshot().InFlight)
+}
+
 // Each pick has the map that its own child gave it: none of an earlier pick.
 func TestPickSharesNoMetadata(t *testing.T) {
 	c := &child{}

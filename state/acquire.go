@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -38,7 +39,7 @@ const (
 // over, as one that may not wait does at once: its tries are forgotten. tried may be
 // nil.
 func (r *EndpointSet) AcquireOrQueue(ctx context.Context, tried *Tried, sets ...*ReadySet) (Lease, any, Outcome) {
-	a := acquisition{set: r, readySets: sets}
+	a := acquisition{set: r, readySets: sets, mark: MarkOf(ctx)}
 	if tried != nil {
 		a.tried, a.sinceFailure = tried.list()
 	}
@@ -53,7 +54,7 @@ func (r *EndpointSet) AcquireOrQueue(ctx context.Context, tried *Tried, sets ...
 		a.waiter.watch(ctx)
 	}
 	if a.reservation != nil {
-		a.reservation.watch(ctx, r.ledger.mu)
+		a.reservation.watch(ctx)
 	}
 	if stop != nil {
 		stop()
@@ -74,6 +75,7 @@ type acquisition struct {
 	set          *EndpointSet
 	rpc          <-chan struct{}
 	deadline     time.Time // zero without one
+	mark         *Mark     // nil unless the RPC is a session's
 	tried        []*endpoint
 	sinceFailure time.Duration
 	readySets    []*ReadySet
@@ -95,6 +97,22 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	if r.closed {
 		return Empty, nil
 	}
+	if a.mark == nil {
+		return a.acquire()
+	}
+	took := a.takePlace()
+	if outcome = Chosen; !took {
+		outcome, stop = a.acquire()
+	}
+	if s := a.lease.entry; s != nil {
+		a.mark.bind(s, r, took)
+	}
+	return outcome, stop
+}
+
+// acquire does so for an RPC that has no place.
+func (a *acquisition) acquire() (outcome Outcome, stop func() bool) {
+	r := a.set
 	if w := r.queue.waiters[a.rpc]; w != nil {
 		return a.waitOn(w)
 	}
@@ -112,6 +130,9 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	switch {
 	case !full:
 		return Empty, stop
+	case !a.mayWait() && a.chooseNoRoom():
+		a.startedOver = startedOver
+		return Chosen, stop
 	case !a.mayWait():
 		return Refused, stop
 	}
@@ -119,7 +140,7 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	a.waiter = r.newWaiter(a.rpc, a.tried)
 	a.waiter.startedOver = startedOver
 	a.waiter.setPatience(a.patience())
-	return Queued, nil
+	return Queued, stop
 }
 
 // waitOn is for an RPC that waits already.
@@ -173,6 +194,18 @@ func (a *acquisition) choose() (full bool) {
 	a.tried = nil
 	_, full = a.chooseIn(a.readySets, q.queueSets)
 	return full
+}
+
+// chooseNoRoom chooses, for an RPC that may not wait, a member whose connection has no
+// room and whose cap does: nobody has configured that limit, so no RPC fails by it.
+func (a *acquisition) chooseNoRoom() bool {
+	for _, v := range slices.Concat(a.readySets, a.set.queue.queueSets) {
+		if lease, c := v.choose(&v.noRoom, true); c.connection != nil {
+			a.lease, a.value = lease, c.value
+			return true
+		}
+	}
+	return false
 }
 
 // serving returns the ready sets in which an RPC that waits may find room. Until the

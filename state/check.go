@@ -35,7 +35,7 @@ func (l *Ledger) Check() error {
 	for r := range l.sets {
 		errs = append(errs, r.check(), r.checkQueue(), r.checkFree(), r.checkStartup())
 	}
-	return errors.Join(append(errs, l.checkClock())...)
+	return errors.Join(append(errs, l.checkClock(), l.checkPlans())...)
 }
 
 // check asserts that n is needed, found and told as its members list it.
@@ -72,6 +72,9 @@ func (n *endpoint) check() error {
 	}
 	if n.summary.known && n.summary != n.newSummary() {
 		fail("it stands as %+v, not as %+v", n.newSummary(), n.summary)
+	}
+	if n.summary.known && !slices.Equal(n.parts, n.newParts()) {
+		fail("its parts are %+v, not %+v", n.newParts(), n.parts)
 	}
 	placed, granted := 0, int64(0)
 	for i, m := range n.members {
@@ -125,9 +128,19 @@ func (n *endpoint) checkLoad() error {
 // counted, and that the oldest comes first.
 func (n *endpoint) checkLeases() error {
 	live := int64(0)
+	on := map[*Connection]int64{}
+	for _, m := range n.members {
+		on[m.connection] = 0
+		if m.connection.member != m {
+			return fmt.Errorf("endpoint %q: its connection is another's", n.addrs)
+		}
+	}
 	last := (*leaseEntry)(nil)
 	for s := n.leases.oldest; s != nil; last, s = s, s.next {
 		live++
+		if s.connection != nil {
+			on[s.connection]++
+		}
 		switch {
 		case s.endpoint != n:
 			return fmt.Errorf("endpoint %q: lease %d is another's", n.addrs, live)
@@ -138,6 +151,11 @@ func (n *endpoint) checkLeases() error {
 	if n.leases.newest != last || live != n.load.inFlight {
 		return fmt.Errorf("endpoint %q: %d leases with %d in flight", n.addrs, live, n.load.inFlight)
 	}
+	for c, live := range on {
+		if err := c.check(live); err != nil {
+			return fmt.Errorf("endpoint %q: %w", n.addrs, err)
+		}
+	}
 	return nil
 }
 
@@ -145,7 +163,7 @@ func (n *endpoint) checkLeases() error {
 // set's.
 func (r *EndpointSet) checkFree() error {
 	for i, s := range r.counters.free {
-		if s.endpoint != nil || s.prev != nil || s.next != nil || s.counters != r.counters {
+		if s.endpoint != nil || s.connection != nil || s.prev != nil || s.next != nil || s.counters != r.counters {
 			return fmt.Errorf("endpoint set %q: free lease entry %d holds an endpoint or a lease, or is another's", r.name, i)
 		}
 	}
@@ -185,8 +203,8 @@ func (l *Ledger) checkClock() error {
 	switch {
 	case ramps != l.ramps:
 		return fmt.Errorf("%d members ramp, %d are known to", ramps, l.ramps)
-	case !l.clock.ticking && len(l.penalized)+l.ramps+len(l.starting)+l.timeouts.Len() > 0:
-		return errors.New("the clock rests with penalties, ramps, start-ups or timeouts")
+	case !l.clock.ticking && len(l.penalized)+l.ramps+len(l.starting)+l.timeouts.Len()+len(l.planning) > 0:
+		return errors.New("the clock rests with penalties, ramps, start-ups, timeouts or plans")
 	}
 	for i, w := range l.timeouts.waiters {
 		if w.timeout != i || i > 0 && l.timeouts.Less(i, (i-1)/2) || w.set.ledger != l || w.set.queue.waiters[w.rpc] != w {

@@ -55,7 +55,7 @@ func newSpecimen(t *testing.T) *specimen {
 	ms := g.slow.set.Update(nil, []Identity{{ID: "u", Addrs: []string{"x", "y"}}, {Addrs: []string{"gone"}}})
 	g.named, g.gone = ms[0].endpoint, ms[1].endpoint
 	g.mu.Lock()
-	g.newLease(g.gone, g.slow.set)
+	g.newLease(g.gone, g.slow.set, ms[1].connection)
 	g.mu.Unlock()
 	g.slow.set.Update(ms[1:], nil)
 
@@ -170,7 +170,7 @@ var corruptions = map[string]struct {
 	"not busy":            {func(g *specimen) { g.atCap.busy = false }, "eligible: true, full: true, busy: false"},
 	"full, not suspended": {func(g *specimen) { g.atCap.suspended = order.None }, "suspended at -1"},
 	"suspended, not full": {func(g *specimen) { g.due.suspended = g.due.handle }, "suspended at"},
-	"overfull, but busy":  {func(g *specimen) { g.atCap.enterOverfull(false) }, "busy: true, at -1, suspended at"},
+	"overfull, but busy":  {func(g *specimen) { g.atCap.enterFallback(&g.full.overfull, false) }, "busy: true, at -1, suspended at"},
 	"limit":               {func(g *specimen) { g.atCap.limit = 2 }, "1 of 2 in flight and a penalty of 0: eligible: true, full: true"},
 	"limit below":         {func(g *specimen) { g.busy.limit = 1 }, "2 of 1 in flight and a penalty of 0: eligible: true, full: false"},
 	"again when full":     {func(g *specimen) { g.atCap.endpoint.again.sum.below = 0 }, "again at"},
@@ -219,7 +219,7 @@ var corruptions = map[string]struct {
 		g.granted.phase.Store(phaseOver)
 		g.granted.lease = Lease{}
 	}, "4 waiters, 3 queued"},
-	"not registered":    {func(g *specimen) { unregister(g.queued[0]) }, "is in phase 0"},
+	"not registered":    {func(g *specimen) { waits.remove(g.queued[0].rpc, g.queued[0]) }, "is in phase 0"},
 	"retry without end": {func(g *specimen) { g.queued[0].tried = []*endpoint{g.gone} }, "is out of order"},
 	"timeout":           {func(g *specimen) { g.setTimeout(g.granted, 1); g.granted.timeout = 1 }, "timeout 0 is out of order"},
 	"clock with waits": {func(g *specimen) {

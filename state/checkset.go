@@ -33,7 +33,7 @@ func (r *EndpointSet) check() error {
 			continue
 		}
 		o, at := m.place()
-		if c := m.readySet.order.Value(h); c.member != m || c.endpoint != m.endpoint {
+		if c := m.readySet.order.Value(h); c.member() != m || c.endpoint != m.endpoint {
 			fail("member %q is not at handle %d", m.addrs, h)
 			continue
 		}
@@ -41,7 +41,7 @@ func (r *EndpointSet) check() error {
 			continue
 		}
 		placed++
-		if c := o.Value(at); c.member != m || c.endpoint != m.endpoint {
+		if c := o.Value(at); c.member() != m || c.endpoint != m.endpoint {
 			fail("member %q is not at handle %d", m.addrs, at)
 		}
 		if !slices.Contains(m.endpoint.places, place{o, at}) {
@@ -49,8 +49,8 @@ func (r *EndpointSet) check() error {
 		}
 	}
 	for _, v := range r.readySets {
-		placed -= v.order.Len() + v.overfull.Len()
-		errs = append(errs, v.order.Check(choice.standing), v.overfull.Check(choice.overfullStanding), v.check())
+		placed -= v.order.Len() + v.overfull.Len() + v.noRoom.Len()
+		errs = append(errs, v.checkYoung(), v.order.Check(choice.standing), v.overfull.Check(choice.fallbackStanding), v.noRoom.Check(choice.fallbackStanding), v.check())
 	}
 	if placed != 0 {
 		fail("%d members more than the orders have", placed)
@@ -66,13 +66,13 @@ func (r *EndpointSet) check() error {
 
 // standing returns by what c is to stand in its order.
 func (c choice) standing() order.Standing {
-	return order.Standing{Weight: c.member.effectiveWeight(), Load: c.endpoint.load.sum(), Suspended: c.member.full}
+	return order.Standing{Weight: c.member().effectiveWeight(), Load: c.endpoint.load.sum(), Suspended: c.member().full}
 }
 
-// overfullStanding is standing among those that penalties alone fill. The weight is that
-// of the class in the order, near the member's own.
-func (c choice) overfullStanding() order.Standing {
-	m := c.member
+// fallbackStanding is standing in another order. The weight is that of the class in the
+// order, near the member's own.
+func (c choice) fallbackStanding() order.Standing {
+	m := c.member()
 	return order.Standing{Weight: m.readySet.order.ClassWeight(m.suspended), Load: c.endpoint.load.sum()}
 }
 
@@ -81,13 +81,21 @@ func (c choice) overfullStanding() order.Standing {
 // alone, and is looked at again in time.
 func (m *Member) check() error {
 	n, v := m.endpoint, m.eligible()
-	full := v != nil && n.load.sum() >= m.limit
-	busy := v != nil && n.load.inFlight >= m.limit
+	noRoom, atCap := m.connection.full(), n.load.inFlight >= m.limit
+	full := v != nil && (noRoom || n.load.sum() >= m.limit)
+	busy := v != nil && (noRoom || atCap)
+	var fallback *choiceOrder
+	switch {
+	case full && !busy:
+		fallback = &v.overfull
+	case full && !atCap:
+		fallback = &v.noRoom
+	}
 	if m.eligibleIn != v || m.full != full || m.busy != busy || (m.handle != order.None) != (v != nil && !full) ||
-		(m.suspended != order.None) != full || (m.overfull != order.None) != (full && !busy) || !m.again() || v == nil && m.ramping() {
-		return fmt.Errorf("member %q with weight %d, ramping: %t, %d of %d in flight and a penalty of %d: eligible: %t, full: %t, busy: %t, at %d, suspended at %d, overfull at %d, again at %+v",
+		(m.suspended != order.None) != full || m.fallbackIn != fallback || (m.fallback != order.None) != (fallback != nil) || !m.again() || v == nil && m.ramping() {
+		return fmt.Errorf("member %q with weight %d, ramping: %t, %d of %d in flight and a penalty of %d: eligible: %t, full: %t, busy: %t, at %d, suspended at %d, fallback at %d, again at %+v",
 			m.addrs, m.weight, m.ramping(), n.load.inFlight, m.limit, n.load.penalty,
-			m.eligibleIn == v, m.full, m.busy, m.handle, m.suspended, m.overfull, n.again)
+			m.eligibleIn == v, m.full, m.busy, m.handle, m.suspended, m.fallback, n.again)
 	}
 	return nil
 }
@@ -99,7 +107,8 @@ func (m *Member) again() bool {
 		return reached && t.below >= m.limit || !reached && t.from <= m.limit
 	}
 	a := &m.endpoint.again
-	return m.eligibleIn == nil || in(m.full, a.sum) && in(m.busy, a.inFlight)
+	load := m.endpoint.load
+	return m.eligibleIn == nil || in(load.sum() >= m.limit, a.sum) && in(load.inFlight >= m.limit, a.inFlight)
 }
 
 func (v *ReadySet) check() error {
@@ -172,7 +181,7 @@ func (r *EndpointSet) checkQueue() error {
 		if w.is(phaseLapsed) {
 			lapses++
 		}
-		if _, ok := q.granted[w]; ok != w.is(phaseGranted) || ok != (w.lease.entry != nil) || w.rpc != rpc || !slices.Contains(waitsOf(rpc), w) {
+		if _, ok := q.granted[w]; ok != w.is(phaseGranted) || ok != (w.lease.entry != nil) || w.rpc != rpc || !slices.Contains(waits.of(rpc), w) {
 			return fmt.Errorf("endpoint set %q: waiter %d is in phase %d, granted: %t", r.name, w.arrival, w.phase.Load(), ok)
 		}
 	}

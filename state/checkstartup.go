@@ -1,6 +1,9 @@
 package state
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // checkStartup asserts that a start-up lasts exactly while there is something to it,
 // that each reservation is a lease on a member that connects or that the RPC may take
@@ -37,7 +40,7 @@ func (r *EndpointSet) checkStartup() error {
 	inFlight := 0
 	for n := range r.ledger.endpoints {
 		for e := n.leases.oldest; e != nil; e = e.next {
-			if e.startup == s {
+			if e.rare != nil && e.rare.startup == s {
 				inFlight++
 			}
 		}
@@ -46,7 +49,7 @@ func (r *EndpointSet) checkStartup() error {
 		return fmt.Errorf("endpoint set %q: %d connect, %d of %d reservations, %d of %d in flight", r.name, s.connecting, reserved, len(s.reservations), inFlight, s.inFlight)
 	}
 	for rpc, res := range s.reservations {
-		if m := res.member; m == nil || m.set != r || res.rpc != rpc || res.lease.entry.gen != res.lease.gen || res.lease.entry.endpoint != m.endpoint {
+		if m := res.member; m == nil || m.set != r || res.rpc != rpc || res.lease.entry.gen != res.lease.gen || res.lease.entry.endpoint != m.endpoint || !slices.Contains(reservations.of(rpc), res) {
 			return fmt.Errorf("endpoint set %q: a reservation without its lease", r.name)
 		}
 	}

@@ -57,6 +57,7 @@ func TestCheckSeesEachCorruptionOfAStartup(t *testing.T) {
 		"nobody starts":      {func(g *startSpecimen) { delete(g.starting, g.set) }, "starting: true, known: false"},
 		"lost start-up":      {func(g *startSpecimen) { g.set.startup = nil; delete(g.starting, g.set) }, "3 reservations after the start-up"},
 		"in flight":          {func(g *startSpecimen) { g.start.inFlight++ }, "4 of 5 in flight"},
+		"not registered":     {func(g *startSpecimen) { reservations.remove(g.onB.rpc, g.onB) }, "a reservation without its lease"},
 		"lost reservation":   {func(g *startSpecimen) { delete(g.start.reservations, g.onB.rpc) }, "3 of 2 reservations"},
 		"reservation of two": {func(g *startSpecimen) { g.start.reservations[g.onB.rpc] = g.onC }, "without its lease"},
 		"lease elsewhere":    {func(g *startSpecimen) { g.onB.lease = g.onC.lease }, "without its lease"},

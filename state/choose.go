@@ -16,22 +16,35 @@ func (v *ReadySet) Acquire() (Lease, any, bool) {
 		v.ledger.mu.Unlock()
 		return Lease{}, nil, false
 	}
+	if v.young != nil {
+		lease, c := v.chooseYoung()
+		v.ledger.mu.Unlock()
+		return lease, c.value, c.connection != nil
+	}
 	lease, c := v.choose(&v.order, false)
 	v.ledger.mu.Unlock()
-	return lease, c.value, c.member != nil
+	return lease, c.value, c.connection != nil
 }
 
 // choice is what an order holds of a member: a pick need not look at the member
 // itself, which often is in no cache.
 type choice struct {
-	endpoint *endpoint
-	value    any
-	member   *Member
+	endpoint   *endpoint
+	value      any
+	connection *Connection // which knows the member
 }
 
 type choiceOrder = order.Order[choice]
 
-func (m *Member) choice() choice { return choice{m.endpoint, m.value, m} }
+func (m *Member) choice() choice { return choice{m.endpoint, m.value, m.connection} }
+
+// member returns nil for none.
+func (c choice) member() *Member {
+	if c.connection == nil {
+		return nil
+	}
+	return c.connection.member
+}
 
 // choose chooses among the members in an order of v. It returns no member when there is
 // none. forced says that the choice is not the ready set's own: others may be better
@@ -43,7 +56,26 @@ func (v *ReadySet) choose(o *choiceOrder, forced bool) (Lease, choice) {
 	}
 	c := o.Value(next)
 	v.picks++
-	return v.ledger.newLease(c.endpoint, v.set), c
+	return v.ledger.newLease(c.endpoint, v.set, c.connection), c
+}
+
+// chooseYoung is choose by what servers report, for an RPC that may use any member. What
+// the order would choose is chosen unless a member that has reported just now, and has
+// room, has less to do.
+func (v *ReadySet) chooseYoung() (Lease, choice) {
+	l, o := v.ledger, &v.order
+	exact := o.Peek()
+	if exact == order.None {
+		return Lease{}, choice{}
+	}
+	if !l.clock.used {
+		l.startClock() // it may have rested
+	}
+	h := v.young.choose(o, exact, v.eligible, l.clock.now)
+	o.Take(h, h != exact)
+	c := o.Value(h)
+	v.picks++
+	return l.newLease(c.endpoint, v.set, c.connection), c
 }
 
 // chooseExcluding is choose among the members whose endpoints were not tried.
@@ -85,9 +117,16 @@ func (v *ReadySet) membersOf(endpoints []*endpoint) []*Member {
 // that have nothing to do.
 func chooseIn(sets []*ReadySet, tried []*endpoint, forced bool) (_ Lease, _ *Member, full bool) {
 	busy := false
-	for _, v := range sets {
-		if lease, c := v.chooseExcluding(tried, &v.order, forced); c.member != nil {
-			return lease, c.member, false
+	for i, v := range sets {
+		var lease Lease
+		var c choice
+		if i == 0 && v.young != nil && len(tried) == 0 && !forced {
+			lease, c = v.chooseYoung()
+		} else {
+			lease, c = v.chooseExcluding(tried, &v.order, forced)
+		}
+		if c.connection != nil {
+			return lease, c.member(), false
 		}
 		full, busy = full || v.full > 0, busy || v.busy > 0
 		if !full && len(tried) == 0 {
@@ -98,8 +137,8 @@ func chooseIn(sets []*ReadySet, tried []*endpoint, forced bool) (_ Lease, _ *Mem
 		return Lease{}, nil, full
 	}
 	for _, v := range sets {
-		if lease, c := v.chooseExcluding(tried, &v.overfull, forced); c.member != nil {
-			return lease, c.member, false
+		if lease, c := v.chooseExcluding(tried, &v.overfull, forced); c.connection != nil {
+			return lease, c.member(), false
 		}
 	}
 	return Lease{}, nil, true

@@ -8,10 +8,13 @@ const Tick = 10 * time.Millisecond
 
 // clock is a ledger's coarse clock: a pick reads it for nothing. It ticks while
 // RPCs are picked, penalties last, weights ramp or members connect, and rests otherwise.
+// For plans alone it ticks slowly: a pick reads the time then.
 type clock struct {
 	epoch   time.Time
 	now     time.Duration // since the epoch; behind by up to a tick while it ticks
 	ticking bool
+	slow    bool // it ticks for plans alone
+	inTick  bool
 	used    bool // since the last tick
 	timer   *time.Timer
 }
@@ -26,10 +29,10 @@ func (c *clock) read() time.Duration {
 func (l *Ledger) startClock() {
 	c := &l.clock
 	c.used = true
-	if c.ticking {
+	if c.ticking && !c.slow {
 		return
 	}
-	c.ticking = true
+	c.ticking, c.slow = true, false
 	c.read()
 	if c.timer == nil {
 		c.timer = time.AfterFunc(Tick, l.tick)
@@ -43,15 +46,24 @@ func (l *Ledger) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := &l.clock
+	if c.inTick {
+		return // the one before pauses, and sees to the next
+	}
+	c.inTick, c.slow = true, false
 	c.read()
 	l.expirePenalties()
 	l.expireWaits()
 	l.advanceSlowStarts()
 	l.expireReserved()
+	l.runPlans()
+	c.inTick = false
 	if c.used || len(l.penalized) > 0 || l.ramps > 0 || len(l.starting) > 0 || l.timeouts.Len() > 0 {
 		c.used = false
 		c.timer.Reset(Tick)
 		return
 	}
-	c.ticking = false
+	c.slow = len(l.planning) > 0
+	if c.ticking = c.slow; c.slow {
+		c.timer.Reset(planPeriod)
+	}
 }

@@ -1,9 +1,12 @@
 package state
 
 import (
+	"cmp"
 	"container/heap"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -147,8 +150,28 @@ func (m *Member) updateConnecting() {
 		return
 	}
 	m.connected()
-	if c := m.connecting; c != nil && m.eligible() != c.readySet {
+	switch c := m.connecting; {
+	case c == nil:
+	case m.eligible() != c.readySet:
 		m.takeBackReserved()
+	default:
+		m.connectReserved()
+	}
+}
+
+// connectReserved gives m's connection to the RPCs that have waited for it, the first
+// before the others, as far as it has room. The others choose anew.
+func (m *Member) connectReserved() {
+	byArrival := func(a, b *reservation) int { return cmp.Compare(a.arrival, b.arrival) }
+	for _, res := range slices.SortedFunc(maps.Keys(m.connecting.reserved), byArrival) {
+		switch s := res.lease.entry; {
+		case s.connection != nil:
+		case m.connection.full():
+			res.end()
+		default:
+			s.connection = m.connection
+			s.connection.begin()
+		}
 	}
 }
 

@@ -17,10 +17,19 @@
 //   - A [ReadySet] holds an endpoint set's ready members of one priority level in
 //     the order in which they are chosen. Weight and value belong to the member,
 //     since two channels may disagree on them. The load belongs to the endpoint.
-//   - A [Lease] is one counted choice. Its first Release or Fail gives it back.
+//   - A [Lease] is one counted choice. Its first Release, Succeed or Fail gives it back.
+//   - A [Connection] is one transport to a member's endpoint. Leases belong to the one
+//     that their member had when they were chosen, and outlive that: a server's limit of
+//     streams is for each connection.
 //   - [Guards] are an endpoint set's: failures weigh on an endpoint for a while, and
-//     members that are new or back start slowly. A member may have a cap. RPCs that
-//     find all at theirs wait in the queue of [EndpointSet.AcquireOrQueue].
+//     members that are new or back start slowly. A member may have a cap, and its
+//     connection a limit. RPCs that find no room wait in the queue of
+//     [EndpointSet.AcquireOrQueue].
+//   - Reports, see [EndpointSet.SetReports], say what other processes have in flight on a
+//     member's server. Of the members that have reported just now, and of the one that is
+//     next without reports, the one that has the least to do is chosen. Where reports
+//     say nothing of use, each choice is the one without them. RPCs of sessions move by
+//     them, too: off servers that have more than the fleet's level.
 //
 // # Invariants
 //
@@ -50,10 +59,18 @@
 //     closing, guards, the clock's work, totals and [Ledger.SnapshotInSteps]. Two are
 //     not: Update, since a list is matched at one moment, costs O(log n) for each
 //     endpoint that joins or leaves; [Ledger.Snapshot] is of one moment, too.
-//  6. No member is chosen at its cap, which bounds the term in flight. No RPC waits
+//  6. No member is chosen at its cap, which bounds the term in flight, nor at its
+//     connection's limit, unless the RPC may not wait, or would not wait for long there
+//     (see turnover). No RPC waits
 //     while there is room where its endpoint set is served. Room goes to those that
 //     wait for it in order of arrival, over all endpoint sets of a ledger.
-//  7. An endpoint stands in every order by the sum of its terms, at all times.
+//  7. An endpoint stands in every order by the sum of its terms, at all times. Reports
+//     change no order: what invariant 3 says holds for the choices that are an order's own.
+//  8. An RPC of a session that was asked to move has a place at its destination, which is
+//     a lease: it counts there from the ask on, and no cap is passed. The session's next
+//     RPC takes it up; it is given back when it cannot be, and after 10 s. Once nothing
+//     moves, planned loads are what is in flight. For level loads either reports are gone
+//     by, or planned loads, at no time both.
 //
 // # Concurrency
 //

@@ -9,16 +9,19 @@ import (
 // the endpoint or a lease of it is out.
 type endpoint struct {
 	// What a pick touches.
-	load    load
-	again   again     // the loads at which updateEligibility is due
-	leases  leaseList // live ones
-	picks   uint64    // leases, ever
-	granted int64     // of the live ones, those that RPCs have not taken up
-	ledger  *Ledger
-	places  []place  // in the orders of the ready sets that may choose it
-	one     [1]place // room for the only one that most endpoints have
+	load       load
+	again      again     // the loads at which updateEligibility is due
+	leases     leaseList // live ones
+	picks      uint64    // leases, ever
+	ledger     *Ledger
+	connecting int      // members that RPCs may wait for
+	places     []place  // in the orders of the ready sets that may choose it
+	one        [1]place // room for the only one that most endpoints have
 
-	connecting int // members that RPCs may wait for
+	granted  int64 // live leases that RPCs have not taken up
+	asked    int64 // live leases whose RPCs were asked to move, and may do so still
+	arriving int64 // live leases that are places for such RPCs
+	shun     shun
 
 	members []*Member      // at most one of each endpoint set
 	sets    []*EndpointSet // of each member: to find one, no other needs to be read
@@ -28,9 +31,12 @@ type endpoint struct {
 	listed  []int          // by how many members each of addrs is
 
 	summary   summary       // for totals
+	parts     []summary     // beside it, by labels: see newParts
+	left      []departure   // by target: those that have left it with RPCs in flight
 	takenIn   uint64        // the last update that has matched it
 	penalties []penalty     // by when they end
 	rampStart time.Duration // of its last slow start
+	reported  reported
 }
 
 func (l *Ledger) newEndpoint() *endpoint {
@@ -78,6 +84,7 @@ func (n *endpoint) detach(m *Member) {
 	n.summary.known = false
 	i := slices.Index(n.members, m)
 	n.members, n.sets = slices.Delete(n.members, i, i+1), slices.Delete(n.sets, i, i+1)
+	n.depart(m.set.labels)
 	n.relist(m.addrs, nil)
 	n.ledger.retire(n)
 }

@@ -1,6 +1,10 @@
 package state
 
-import "slices"
+import (
+	"slices"
+	"time"
+	"unique"
+)
 
 // EndpointSet is one balancer's list of endpoints. It finds each one's entry in the
 // ledger, so that the load of an endpoint is known again wherever it is listed. It
@@ -8,13 +12,20 @@ import "slices"
 type EndpointSet struct {
 	ledger    *Ledger
 	name      string
+	labels    labels
 	members   map[*Member]struct{} // nil once they have left
 	readySets []*ReadySet
 	listed    bool // it has had a list
+	warm      bool // its first list is not new to its balancer
 	guards    Guards
-	ramps     []ramp // of the members that start slowly
+	rebalance Rebalance
+	reports   time.Duration // between two reports of a server; 0: they are not used
+	entering  int           // calls that tell ready sets' reports of their members
+	ramps     []ramp        // of the members that start slowly
 	queue     queue
+	plan      *plan    // nil while no session has an RPC
 	startup   *startup // nil while no member connects that RPCs wait for
+	ahead     int      // connections that look ahead
 	closed    bool     // or about to be: nothing is chosen, nothing joins
 	counters  *counters
 	warnings  []string
@@ -22,7 +33,10 @@ type EndpointSet struct {
 
 // NewEndpointSet adds an endpoint set to the ledger. The name is shown in snapshots.
 func (l *Ledger) NewEndpointSet(name string) *EndpointSet {
-	r := &EndpointSet{ledger: l, name: name, members: map[*Member]struct{}{}, counters: new(counters)}
+	r := &EndpointSet{
+		ledger: l, name: name, labels: unique.Make(Labels{Target: name}),
+		members: map[*Member]struct{}{}, counters: &counters{mu: l.mu},
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sets[r] = struct{}{}
@@ -75,8 +89,9 @@ func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
 		m.leaving = m.endpoint != nil && m.set == r
 	}
 	known := r.match(join)
+	slowly := r.startsSlowly()
 	for i, e := range join {
-		joined[at[i]] = r.join(known[i], e, joined[at[i]])
+		joined[at[i]] = r.join(known[i], e, joined[at[i]], slowly)
 	}
 	for _, m := range leave {
 		if m.leaving {
@@ -88,8 +103,9 @@ func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
 }
 
 // join gives the endpoint its member on n, or on a new entry when n is nil. It is
-// fresh, if it has none.
-func (r *EndpointSet) join(n *endpoint, e Identity, fresh *Member) *Member {
+// fresh, if it has none. One that starts slowly does so where nobody has listed the endpoint,
+// and otherwise goes on with what others have begun.
+func (r *EndpointSet) join(n *endpoint, e Identity, fresh *Member, slowly bool) *Member {
 	var m *Member
 	known := n != nil
 	if known {
@@ -100,7 +116,7 @@ func (r *EndpointSet) join(n *endpoint, e Identity, fresh *Member) *Member {
 	if m == nil {
 		m = fresh
 		r.members[m] = struct{}{}
-		if r.listed {
+		if slowly {
 			m.slowStart.pending, m.slowStart.start = !known || n.slowStartPending(), n.rampStart
 		}
 	}
@@ -111,11 +127,12 @@ func (r *EndpointSet) join(n *endpoint, e Identity, fresh *Member) *Member {
 
 // removeMember ends m's membership.
 func (r *EndpointSet) removeMember(m *Member) {
-	m.stopConnecting()
 	m.leaving = false
 	if m.readySet != nil {
-		m.leaveReadySet()
+		m.leaveReadySet() // before others are given what is reserved on it
 	}
+	m.stopConnecting()
+	m.connection.leave()
 	delete(r.members, m)
 	m.endpoint.detach(m)
 }
@@ -142,6 +159,9 @@ func (r *EndpointSet) closeAll() []func() bool {
 	}
 	r.closed = true
 	stops := append(r.cancelAll(), r.startup.stops()...) // first: nothing is granted anew
+	if r.plan != nil {
+		r.plan.close()
+	}
 	steps := r.ledger.inSteps()
 	for m := range r.members {
 		r.removeMember(m)

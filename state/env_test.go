@@ -29,7 +29,10 @@ type env struct {
 func newEnv(t *testing.T) *env { return newEnvOn(t, state.Open("")) }
 
 func newEnvOn(t *testing.T, l *state.Ledger) *env {
-	name := fmt.Sprint(t.Name(), " ", len(l.Snapshot().EndpointSets))
+	return newEnvNamed(t, l, fmt.Sprint(t.Name(), " ", len(l.Snapshot().EndpointSets)))
+}
+
+func newEnvNamed(t *testing.T, l *state.Ledger, name string) *env {
 	set := l.NewEndpointSet(name)
 	e := &env{
 		T: t, name: name, ledger: l, endpointSet: set, readySet: set.NewReadySet(0),

@@ -1,6 +1,9 @@
 package state
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // Guards are what an endpoint set protects its RPCs from. The zero value is none.
 type Guards struct {
@@ -45,11 +48,16 @@ type Counters struct {
 	RetriesToOtherEndpoint uint64 `json:"retriesToOtherEndpoint"` // later attempts that avoided the endpoints tried since the RPC last started over
 	Penalties              uint64 `json:"penalties"`              // units that failures have left
 	DoubleReleases         uint64 `json:"doubleReleases"`         // leases given back once more: a bug of the caller, without effect
+
+	MovesAsked   MovesByReason `json:"movesAsked"`   // streams of sessions that were asked to go elsewhere
+	MovesDone    MovesByReason `json:"movesDone"`    // those that have done so, and are over where they were
+	MovesGivenUp MovesByReason `json:"movesGivenUp"` // those that have not within 10 s; some are under way
 }
 
 // counters are what leases keep of their endpoint set. They reach no ledger, so that
 // a released lease that is kept pins none.
 type counters struct {
+	mu       *sync.Mutex   // the ledger's
 	Counters               // the picks of ready sets that are open are their own
 	penalty  time.Duration // the guards' FailurePenalty
 	free     []*leaseEntry // of released leases, for the next ones

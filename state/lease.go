@@ -1,9 +1,6 @@
 package state
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // maxFree bounds the lease entries that an endpoint set keeps for reuse: enough for
 // the ebb and flow of a busy client, some 64 KB at most.
@@ -19,17 +16,50 @@ type Lease struct {
 // leaseEntry is where a ledger notes a live lease. Entries are used again, by the
 // endpoint set that they were made for: a lease is live while its generation is the
 // entry's. A free entry reaches no ledger, so a released lease that is kept pins the
-// entry, the mutex and the counters, nothing else.
+// entry and the counters, nothing else.
 type leaseEntry struct {
-	mu       *sync.Mutex // the ledger's; it guards what follows
-	gen      uint64
-	endpoint *endpoint // nil when free
+	gen        uint64
+	endpoint   *endpoint   // nil when free
+	connection *Connection // that the RPC has; nil while it waits for one, and when free
 
 	prev, next *leaseEntry // the endpoint's next older and next younger lease
 
-	counters *counters     // of its endpoint set
+	counters *counters     // of its endpoint set; they have the ledger's mutex, which guards the rest
 	start    time.Duration // by the ledger's clock
-	startup  *startup      // that has it in flight; nil when it began at another time
+	rare     *rareLease    // nil for most: so an entry fills one line of memory
+}
+
+// rareLease is what few leases have.
+type rareLease struct {
+	startup *startup // that has it in flight; nil when it began at another time
+	mark    *Mark    // of the session that its RPC is of; nil without one
+}
+
+// makeRare returns s.rare, to be written to.
+func (s *leaseEntry) makeRare() *rareLease {
+	if s.rare == nil {
+		s.rare = &rareLease{}
+	}
+	return s.rare
+}
+
+// mark returns the mark that the lease has, nil without one.
+func (s *leaseEntry) mark() *Mark {
+	if s.rare == nil {
+		return nil
+	}
+	return s.rare.mark
+}
+
+// endRare is for the end of the lease.
+func (s *leaseEntry) endRare(how ending) {
+	if s.rare.mark != nil {
+		s.unbind(how)
+	}
+	if st := s.rare.startup; st != nil {
+		st.inFlight--
+	}
+	s.rare = nil
 }
 
 // leaseList is an endpoint's live leases. Since the clock never goes back, their
@@ -60,8 +90,9 @@ func (ls *leaseList) remove(s *leaseEntry) {
 	s.prev, s.next = nil, nil
 }
 
-// newLease counts one more RPC of an endpoint set in flight on n.
-func (l *Ledger) newLease(n *endpoint, r *EndpointSet) Lease {
+// newLease counts one more RPC of an endpoint set in flight on n, and on a connection
+// unless it is nil.
+func (l *Ledger) newLease(n *endpoint, r *EndpointSet, c *Connection) Lease {
 	l.leases++
 	if !l.clock.used {
 		l.startClock()
@@ -69,17 +100,21 @@ func (l *Ledger) newLease(n *endpoint, r *EndpointSet) Lease {
 	n.picks++
 	n.setLoad(load{n.load.inFlight + 1, n.load.penalty})
 	var s *leaseEntry
-	c := r.counters
-	if last := len(c.free) - 1; last >= 0 {
-		s = c.free[last] // which stays behind the end: one pointer less to write
-		c.free = c.free[:last]
+	k := r.counters
+	if last := len(k.free) - 1; last >= 0 {
+		s = k.free[last] // which stays behind the end: one pointer less to write
+		k.free = k.free[:last]
 	} else {
-		s = &leaseEntry{mu: l.mu, counters: c}
+		s = &leaseEntry{counters: k}
 	}
 	s.endpoint, s.start = n, l.clock.now
+	if c != nil {
+		s.connection = c
+		c.begin()
+	}
 	if r.startup != nil {
-		s.startup = r.startup
-		s.startup.inFlight++
+		s.makeRare().startup = r.startup
+		r.startup.inFlight++
 	}
 	n.leases.push(s)
 	return Lease{entry: s, gen: s.gen}
@@ -89,50 +124,82 @@ func (l *Ledger) newLease(n *endpoint, r *EndpointSet) Lease {
 // whether it did. Only the first call of Release or Fail on a lease does; later
 // ones change nothing. It never blocks for long and calls nobody, so it may run
 // under any of the caller's locks.
-func (le Lease) Release() bool { return le.end(false) }
+func (le Lease) Release() bool { return le.end(endReleased) }
+
+// Succeed is Release for an attempt that succeeded: its connection is of use.
+func (le Lease) Succeed() bool { return le.end(endSucceeded) }
 
 // Fail is Release for an attempt that failed. When it did so within the
 // FailurePenalty of its endpoint set's guards, its unit stays on the endpoint as a
 // penalty until that time after its start: an endpoint that fails at once is not
 // the emptiest. An attempt that lived longer leaves none.
-func (le Lease) Fail() bool { return le.end(true) }
+func (le Lease) Fail() bool { return le.end(endFailed) }
+
+// ending is what has become of an attempt.
+type ending int
+
+const (
+	endReleased ending = iota // nothing that says anything of its endpoint
+	endSucceeded
+	endFailed
+)
 
 // end takes the ledger's mutex.
-func (le Lease) end(failed bool) bool {
+func (le Lease) end(how ending) bool {
 	s := le.entry
 	if s == nil {
 		return false
 	}
-	s.mu.Lock()
+	var next *Connection
+	mu := s.counters.mu
+	mu.Lock()
 	live := s.gen == le.gen
 	if live {
-		s.end(failed)
+		if c := s.connection; c != nil {
+			next = c.next
+		}
+		s.end(how)
 	} else {
 		s.counters.DoubleReleases++
 	}
-	s.mu.Unlock()
+	mu.Unlock()
+	for next != nil {
+		next = next.movedEnded()
+	}
 	return live
 }
 
 // end ends the entry's lease and gives the room to RPCs that wait.
-func (s *leaseEntry) end(failed bool) {
-	n := s.endpoint
+func (s *leaseEntry) end(how ending) {
+	c, n := s.connection, s.endpoint
 	l := n.ledger
-	n.leases.remove(s)
-	s.endpoint = nil
-	s.gen++
-	if s.startup != nil {
-		s.startup.inFlight--
-		s.startup = nil
+	if s.rare != nil {
+		s.endRare(how)
 	}
+	n.leases.remove(s)
+	s.endpoint, s.connection = nil, nil
+	s.gen++
 	if c := s.counters; len(c.free) < maxFree && !c.closed {
 		c.free = append(c.free, s)
 	}
 	l.leases--
 	n.setLoad(load{n.load.inFlight - 1, n.load.penalty})
-	if failed && l.addPenalty(n, s.start+s.counters.penalty) {
+	if c != nil {
+		if how == endSucceeded && !c.succeeded {
+			c.succeeded = true
+		}
+		c.end()
+	}
+	if how == endFailed && l.addPenalty(n, s.start+s.counters.penalty) {
 		s.counters.Penalties++
 	}
-	l.grantOn(n)
-	l.retire(n)
+	if c != nil && c.limit != noLimit {
+		c.lookAhead(l.clock.now)
+	}
+	if l.waiting > 0 {
+		l.grantOn(n)
+	}
+	if len(n.places) == 0 { // else it has a member
+		l.retire(n)
+	}
 }

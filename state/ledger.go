@@ -32,6 +32,10 @@ type Ledger struct {
 	arrivals  uint64                    // RPCs that had to wait, ever
 	waiting   int                       // RPCs that wait
 	timeouts  timeouts
+	planning  map[*EndpointSet]struct{} // endpoint sets with a plan
+	planAt    time.Duration             // when they are looked at next
+	marks     int                       // leases that have one
+	lives     lives                     // of RPCs, while reports come in
 
 	totals   totals
 	stepSize int    // see steps
@@ -51,6 +55,7 @@ func newLedger(key string) *Ledger {
 		ramping:   map[*EndpointSet]struct{}{},
 		stepSize:  stepSize,
 		starting:  map[*EndpointSet]struct{}{},
+		planning:  map[*EndpointSet]struct{}{},
 	}
 }
 

@@ -70,9 +70,8 @@ func TestPrivateLedgersAreDistinct(t *testing.T) {
 	a, b := Open(""), Open("")
 	require.NotSame(t, a, b)
 	require.Empty(t, a.Key())
-	ls := Ledgers()
-	require.Contains(t, ls, a)
-	require.Contains(t, ls, b)
+	ls := Ledgers() // also those of other tests, whose clocks may tick: only pointers are compared
+	require.True(t, slices.Contains(ls, a) && slices.Contains(ls, b))
 }
 
 // A ledger that nobody holds is collected, and the registry forgets it.

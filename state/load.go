@@ -84,8 +84,8 @@ func (m *Member) place() (*choiceOrder, order.Handle) {
 	switch {
 	case m.handle != order.None:
 		return &m.eligibleIn.order, m.handle
-	case m.overfull != order.None:
-		return &m.eligibleIn.overfull, m.overfull
+	case m.fallbackIn != nil:
+		return m.fallbackIn, m.fallback
 	}
 	return nil, order.None
 }
@@ -95,6 +95,9 @@ func (m *Member) place() (*choiceOrder, order.Handle) {
 func (m *Member) enterOrder(newcomer bool) {
 	m.placedAs = m.effectiveWeight()
 	m.handle = m.enter(&m.eligibleIn.order, m.placedAs, newcomer)
+	if y := m.eligibleIn.young; y != nil {
+		y.enter(m.handle, m.set.ledger.clock.now)
+	}
 	m.addPlace()
 }
 
@@ -108,10 +111,13 @@ func (m *Member) enter(o *choiceOrder, weight float64, newcomer bool) order.Hand
 // leaveOrders takes m out of the orders of the ready set that it was eligible in,
 // suspended or not.
 func (m *Member) leaveOrders() {
-	m.leaveOverfull()
+	m.leaveFallback()
 	h := m.anyHandle()
 	if m.handle != order.None {
 		m.removePlace()
+	}
+	if y := m.eligibleIn.young; y != nil {
+		y.leave(h)
 	}
 	m.eligibleIn.order.Remove(h)
 	m.handle, m.suspended = order.None, order.None
@@ -129,26 +135,28 @@ func (m *Member) reweigh(renewed bool) {
 		set = (*choiceOrder).Renew
 	}
 	set(&v.order, m.anyHandle(), w)
-	if m.overfull != order.None {
-		set(&v.overfull, m.overfull, v.order.ClassWeight(m.suspended))
+	if v.young != nil {
+		v.young.reweigh(m.anyHandle(), v.order.ClassWeight(m.anyHandle()))
+	}
+	if m.fallbackIn != nil {
+		set(m.fallbackIn, m.fallback, v.order.ClassWeight(m.suspended))
 	}
 }
 
-// enterOverfull puts m, which is suspended, among those that penalties alone fill. Its
+// enterFallback puts m, which is suspended, into another order of its ready set. Its
 // class there is the one that it has in the order.
-func (m *Member) enterOverfull(newcomer bool) {
-	if m.overfull == order.None {
-		v := m.eligibleIn
-		m.overfull = m.enter(&v.overfull, v.order.ClassWeight(m.suspended), newcomer)
+func (m *Member) enterFallback(o *choiceOrder, newcomer bool) {
+	if m.fallbackIn == nil {
+		m.fallback, m.fallbackIn = m.enter(o, m.eligibleIn.order.ClassWeight(m.suspended), newcomer), o
 		m.addPlace()
 	}
 }
 
-func (m *Member) leaveOverfull() {
-	if m.overfull != order.None {
+func (m *Member) leaveFallback() {
+	if m.fallbackIn != nil {
 		m.removePlace()
-		m.eligibleIn.overfull.Remove(m.overfull)
-		m.overfull = order.None
+		m.fallbackIn.Remove(m.fallback)
+		m.fallback, m.fallbackIn = order.None, nil
 	}
 }
 

@@ -12,19 +12,22 @@ const noLimit = math.MaxInt64
 // Member is one endpoint of an endpoint set. While it is in a ready set, RPCs are
 // given to it: unless its weight is 0 or it is at its cap.
 //
-// It is busy when RPCs in flight alone reach its cap, and full when they do together
-// with the penalties of its endpoint. So an endpoint that fails at once gets at most
-// its cap until its penalties end, while others have room or are busy.
+// It is busy when RPCs in flight alone reach its cap, or when its connection has no room
+// for more, and full when they reach its cap together with the penalties of its endpoint.
+// So an endpoint that fails at once gets at most its cap until its penalties end, while
+// others have room or are busy.
 type Member struct {
 	endpoint *endpoint // nil once it has left
 	set      *EndpointSet
 
 	// What changed brings everything else in line with.
-	value    any       // which the order has, too
-	readySet *ReadySet // nil while it is not ready
-	limit    int64     // of its endpoint's RPCs in flight
-	weight   uint32
-	newcomer bool // it takes its place anew
+	value      any         // which the order has, too
+	readySet   *ReadySet   // nil while it is not ready
+	limit      int64       // of its endpoint's RPCs in flight
+	connection *Connection // never nil
+	first      Connection  // before any other
+	weight     uint32
+	newcomer   bool // it takes its place anew
 
 	// What follows from that and from the endpoint's load.
 	full, busy bool         // it is eligible, and at its limit
@@ -32,7 +35,8 @@ type Member struct {
 	placedAs   float64      // the weight that it has in the ready set's order
 	handle     order.Handle // there; None while it has no room
 	suspended  order.Handle // there, while it is full; else None
-	overfull   order.Handle // in the order of those that penalties alone fill, or None
+	fallback   order.Handle // in another order of the ready set, while it is full; or None
+	fallbackIn *choiceOrder
 	slowStart  memberSlowStart
 	connecting *memberConnecting // nil once it is neither waited for nor reserved
 
@@ -42,10 +46,13 @@ type Member struct {
 }
 
 func (r *EndpointSet) newMember() *Member {
-	return &Member{
-		set: r, limit: noLimit, handle: order.None, suspended: order.None, overfull: order.None,
+	m := &Member{
+		set: r, limit: noLimit, handle: order.None, suspended: order.None, fallback: order.None,
 		slowStart: memberSlowStart{start: never, factor: 1, ramp: noRamp},
+		first:     Connection{mu: r.ledger.mu, limit: noLimit, fullAt: noLimit},
 	}
+	m.connection, m.first.member = &m.first, m
+	return m
 }
 
 // SetMaxInFlight caps the RPCs in flight on the member's endpoint, of all channels
@@ -94,8 +101,8 @@ func (n *endpoint) updateEligibility() {
 // was noted for m before stays, and does no harm.
 func (n *endpoint) watch(m *Member) {
 	if m.eligibleIn != nil {
-		n.again.sum.note(m.full, m.limit)
-		n.again.inFlight.note(m.busy, m.limit)
+		n.again.sum.note(n.load.sum() >= m.limit, m.limit)
+		n.again.inFlight.note(n.load.inFlight >= m.limit, m.limit)
 	}
 }
 
@@ -108,8 +115,8 @@ func (m *Member) eligible() *ReadySet {
 }
 
 // updateEligibility keeps m in its ready set's order exactly while it is eligible,
-// suspended there while it is full, and in the other order while that is so because of
-// penalties alone.
+// suspended there while it is full, and in one of the other orders while that is so
+// because of penalties alone, or of its connection alone.
 func (m *Member) updateEligibility() {
 	v := m.eligible()
 	if was := m.eligibleIn; was != nil && was != v {
@@ -117,6 +124,9 @@ func (m *Member) updateEligibility() {
 		m.leaveOrders()
 		was.eligible--
 		m.eligibleIn = nil
+		if p := m.set.plan; p != nil {
+			p.lost(m)
+		}
 	}
 	renewed := m.newcomer
 	m.newcomer = false
@@ -126,24 +136,43 @@ func (m *Member) updateEligibility() {
 	if m.eligibleIn == nil {
 		m.eligibleIn = v
 		v.eligible++
+		if p := m.set.plan; p != nil {
+			p.joined(m)
+		}
 		m.enterOrder(renewed)
 	} else {
 		m.reweigh(renewed)
 	}
-	load := m.endpoint.load
-	m.setFull(load.sum() >= m.limit, load.inFlight >= m.limit)
-	overfull := m.full && !m.busy
-	if !overfull {
-		m.leaveOverfull()
+	m.setFull(m.fullness())
+	fallback := m.fallbackOrder()
+	if fallback != m.fallbackIn {
+		m.leaveFallback()
 	}
 	if m.full {
 		m.suspend()
 	} else {
 		m.resume()
 	}
-	if overfull {
-		m.enterOverfull(renewed)
+	if fallback != nil {
+		m.enterFallback(fallback, renewed)
 	}
+}
+
+// fullness reports whether m is full and whether it is busy.
+func (m *Member) fullness() (full, busy bool) {
+	load, noRoom := m.endpoint.load, m.connection.full()
+	return noRoom || load.sum() >= m.limit, noRoom || load.inFlight >= m.limit
+}
+
+// fallbackOrder returns the order, beside its ready set's own, that m is to be in.
+func (m *Member) fallbackOrder() *choiceOrder {
+	switch {
+	case m.full && !m.busy:
+		return &m.eligibleIn.overfull
+	case m.full && m.endpoint.load.inFlight < m.limit:
+		return &m.eligibleIn.noRoom
+	}
+	return nil
 }
 
 // setFull counts m among the full and the busy ones of its ready set.

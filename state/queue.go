@@ -223,7 +223,7 @@ func (r *EndpointSet) takeBack(some func(*waiter) bool) {
 	q.queued.merge(others)
 	q.retries.merge(retries)
 	for _, lease := range leases {
-		lease.entry.end(false)
+		lease.entry.end(endReleased)
 	}
 }
 
@@ -243,7 +243,7 @@ func (r *EndpointSet) cancelAll() []func() bool {
 	}
 	r.queue = queue{lost: r.queue.lost}
 	for _, lease := range leases {
-		lease.entry.end(false)
+		lease.entry.end(endReleased)
 	}
 	return stops
 }

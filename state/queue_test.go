@@ -58,12 +58,12 @@ func TestRPCWithoutAnEnd(t *testing.T) {
 	for range 3 {
 		_, _, outcome := e.endpointSet.AcquireOrQueue(nobody, nil, e.readySet)
 		require.Equal(t, state.Refused, outcome)
-		_, _, outcome = e.endpointSet.AcquireOrQueue(neverEnds{}, nil, e.readySet)
+		_, _, outcome = e.endpointSet.AcquireOrQueue(neverEnds{context.Background()}, nil, e.readySet)
 		require.Equal(t, state.Refused, outcome)
 	}
 	require.Zero(t, e.waiting())
 	e.end("a", 1)
-	lease, value, outcome := e.endpointSet.AcquireOrQueue(neverEnds{}, nil, e.readySet)
+	lease, value, outcome := e.endpointSet.AcquireOrQueue(neverEnds{context.Background()}, nil, e.readySet)
 	require.Equal(t, state.Chosen, outcome)
 	require.Equal(t, "a", value)
 	require.True(t, lease.Release())

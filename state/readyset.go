@@ -1,10 +1,6 @@
 package state
 
-import (
-	"slices"
-
-	"github.com/leastconn/grpc-leastconn/state/internal/order"
-)
+import "slices"
 
 // ReadySet holds the ready members of one endpoint set at one priority level, in the
 // order in which they are chosen.
@@ -15,12 +11,14 @@ type ReadySet struct {
 
 	order    choiceOrder // of the members of a weight above 0
 	overfull choiceOrder // of those that have no room because of penalties alone
+	noRoom   choiceOrder // of those whose connections have none, and whose caps do
 	picks    uint64      // ever
 	eligible int         // members of a weight above 0
-	full     int         // of those, the ones at their caps, with penalties
-	busy     int         // of those, the ones at their caps without
+	full     int         // of those, the ones without room
+	busy     int         // of those, the ones without room even if penalties took none
 
 	connecting connecting
+	young      *young // nil while reports are not used
 }
 
 // NewReadySet adds an empty ready set to the endpoint set. The priority level is
@@ -30,6 +28,9 @@ func (r *EndpointSet) NewReadySet(priority uint32) *ReadySet {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
 	if !r.closed {
+		if r.reports > 0 {
+			v.young = newYoung(r.reports, &v.order)
+		}
 		r.readySets = append(r.readySets, v)
 	}
 	return v
@@ -50,10 +51,7 @@ func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	}
 	m.value = value
 	if m.eligibleIn == v {
-		v.order.SetValue(m.anyHandle(), m.choice())
-		if m.overfull != order.None {
-			v.overfull.SetValue(m.overfull, m.choice())
-		}
+		m.updateChoice()
 	}
 	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
 		return
@@ -72,6 +70,16 @@ func (v *ReadySet) Remove(m *Member) {
 		m.leaveReadySet()
 	} else if c := m.connecting; c != nil && c.readySet == v {
 		m.stopConnecting()
+	}
+}
+
+// updateChoice brings in line what the orders hold of m.
+func (m *Member) updateChoice() {
+	if v := m.eligibleIn; v != nil {
+		v.order.SetValue(m.anyHandle(), m.choice())
+	}
+	if m.fallbackIn != nil {
+		m.fallbackIn.SetValue(m.fallback, m.choice())
 	}
 }
 

@@ -77,6 +77,37 @@ func (m *Member) StartSlowly() {
 	m.slowStart.pending = true
 }
 
+// StartWarm lets the endpoint set's first list not start slowly: its balancer has used the
+// endpoints under another resource key.
+func (r *EndpointSet) StartWarm() {
+	r.ledger.mu.Lock()
+	defer r.ledger.mu.Unlock()
+	r.warm = true
+}
+
+// startsSlowly reports whether endpoints that join r are newcomers: those of a list after the
+// first, and of a first one where others of the ledger are in use. When all begin together,
+// none is colder than another.
+func (r *EndpointSet) startsSlowly() bool {
+	if r.listed {
+		return true
+	}
+	return !r.warm && r.guards.SlowStart.Window > 0 && r.ledger.inUse()
+}
+
+// inUse reports whether RPCs are in flight, or an endpoint may be chosen.
+func (l *Ledger) inUse() bool {
+	if l.leases > 0 {
+		return true
+	}
+	for r := range l.sets {
+		if slices.ContainsFunc(r.readySets, func(v *ReadySet) bool { return v.eligible > 0 }) {
+			return true
+		}
+	}
+	return false
+}
+
 // slowStartPending reports whether an endpoint set that lists n has yet to begin its
 // slow start.
 func (n *endpoint) slowStartPending() bool {

@@ -140,12 +140,63 @@ func TestSlowStartOfTwoEndpointSets(t *testing.T) {
 		pass(3 * time.Second)
 		z.guard(linear)
 		z.add("c")
-		require.EqualValues(t, 1, z.share("c"), "its first list")
+		require.InDelta(t, 0.3, z.share("c"), 0.01, "since y began")
 		z.remove("c")
 		z.add("c")
 		require.InDelta(t, 0.3, z.share("c"), 0.01, "since y began")
 		require.InDelta(t, 0.5, x.share("c"), 0.01)
 	})
+}
+
+// The first list of an endpoint set starts slowly what is new to a ledger in use: cold endpoints
+// among warm ones. What the ledger knows is warm, and so is all where nothing is in use.
+func TestFirstListInALedgerInUse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before func(x, y *env) // x has a and b
+		want   map[string]float64
+	}{
+		"in use":        {func(x, _ *env) { x.add("a", "b") }, map[string]float64{"a": 1, "b": 1, "c": 0.1}},
+		"not ready yet": {func(x, _ *env) { x.list("a", "b") }, map[string]float64{"a": 1, "b": 1, "c": 1}},
+		"draining": {func(x, _ *env) {
+			x.list("a", "b")
+			x.set("a", 0)
+		}, map[string]float64{"a": 1, "b": 1, "c": 1}},
+		"departed with RPCs": {func(x, _ *env) {
+			x.add("a", "b")
+			x.open()
+			x.open()
+			x.endpointSet.Close()
+		}, map[string]float64{"a": 1, "b": 1, "c": 0.1}},
+		"gone": {func(x, _ *env) {
+			x.add("a", "b")
+			x.endpointSet.Close()
+		}, map[string]float64{"a": 1, "b": 1, "c": 1}},
+		"an empty list first": {func(x, y *env) {
+			y.list()
+			x.add("a", "b")
+		}, map[string]float64{"a": 1, "b": 1, "c": 0.1}},
+		"from another key": {func(x, y *env) {
+			y.endpointSet.StartWarm()
+			x.add("a", "b")
+		}, map[string]float64{"a": 1, "b": 1, "c": 1}},
+		"off": {func(x, y *env) {
+			y.guard(state.Guards{})
+			x.add("a", "b")
+		}, map[string]float64{"a": 1, "b": 1, "c": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(x *env) {
+				y := newEnvOn(x.T, x.ledger)
+				for _, e := range []*env{x, y} {
+					e.guard(linear)
+				}
+				tc.before(x, y)
+				pass(time.Minute)
+				y.add("a", "b", "c")
+				require.Equal(x.T, tc.want, map[string]float64{"a": y.share("a"), "b": y.share("b"), "c": y.share("c")})
+			})
+		})
+	}
 }
 
 // at returns at which of the next n serial calls the endpoint is chosen, the

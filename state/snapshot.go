@@ -10,12 +10,14 @@ import (
 
 // Snapshot is a ledger at one moment, for people, tests and tools.
 type Snapshot struct {
-	ResourceKey  string                `json:"resourceKey"`  // "" for a private ledger
-	InFlight     int64                 `json:"inFlight"`     // live leases: attempts that run, and grants
-	Granted      int64                 `json:"granted"`      // room that RPCs which wait were given and have not taken up
-	Waiting      int64                 `json:"waiting"`      // RPCs that wait for room
-	Reserved     int64                 `json:"reserved"`     // of those in flight, RPCs that wait for an endpoint to connect
-	Imbalance    float64               `json:"imbalance"`    // most minus fewest in flight over relative weight
+	ResourceKey  string                `json:"resourceKey"` // "" for a private ledger
+	InFlight     int64                 `json:"inFlight"`    // live leases: attempts that run, and grants
+	Granted      int64                 `json:"granted"`     // room that RPCs which wait were given and have not taken up
+	Waiting      int64                 `json:"waiting"`     // RPCs that wait for room
+	Reserved     int64                 `json:"reserved"`    // of those in flight, RPCs that wait for an endpoint to connect
+	Moving       int64                 `json:"moving"`      // streams of sessions that were asked to go elsewhere, and may do so still
+	Imbalance    float64               `json:"imbalance"`   // most minus fewest in flight over relative weight
+	Fleet        FleetSnapshot         `json:"fleet,omitzero"`
 	Endpoints    []EndpointSnapshot    `json:"endpoints"`    // by first address, then id
 	EndpointSets []EndpointSetSnapshot `json:"endpointSets"` // by name
 }
@@ -28,6 +30,8 @@ type EndpointSnapshot struct {
 	InFlight      int64            `json:"inFlight"`
 	Granted       int64            `json:"granted"`       // of those, what RPCs that wait have not taken up
 	Reserved      int64            `json:"reserved"`      // of those in flight, RPCs that wait for it to connect
+	Leaving       int64            `json:"leaving"`       // of those in flight, streams of sessions that were asked to go elsewhere
+	Arriving      int64            `json:"arriving"`      // of those in flight, places that are kept for such streams
 	Picks         uint64           `json:"picks"`         // leases since the ledger knows the endpoint
 	Penalty       int64            `json:"penalty"`       // units that fresh failures have left
 	OldestSeconds float64          `json:"oldestSeconds"` // age of the oldest lease; 0 without one
@@ -36,17 +40,27 @@ type EndpointSnapshot struct {
 
 // MemberSnapshot is an endpoint as one endpoint set lists it.
 type MemberSnapshot struct {
-	EndpointSet     string  `json:"endpointSet"`
-	Ready           bool    `json:"ready"`              // it is in a ready set, and what follows is the ready set's
-	Priority        uint32  `json:"priority"`           // 0 is the highest
-	Weight          uint32  `json:"weight"`             // 0 while ready: draining
-	EffectiveWeight float64 `json:"effectiveWeight"`    // weight × slowStartFactor, or one next to nothing away
-	Score           float64 `json:"score"`              // (in_flight + penalty + phase) / effectiveWeight; 0 unless it may be chosen
-	Next            bool    `json:"next,omitempty"`     // the next pick of the ready set is its
-	Draining        bool    `json:"draining,omitempty"` // ready, and not chosen
-	MaxInFlight     int64   `json:"maxInFlight"`        // 0: no cap
-	Full            bool    `json:"full,omitempty"`     // at its cap, penalties included
-	SlowStartFactor float64 `json:"slowStartFactor"`    // of its weight: below 1 while it starts slowly
+	EndpointSet     string             `json:"endpointSet"`
+	Ready           bool               `json:"ready"`              // it is in a ready set, and what follows is the ready set's
+	Priority        uint32             `json:"priority"`           // 0 is the highest
+	Weight          uint32             `json:"weight"`             // 0 while ready: draining
+	EffectiveWeight float64            `json:"effectiveWeight"`    // weight × slowStartFactor, or one next to nothing away
+	Score           float64            `json:"score"`              // (in_flight + penalty + phase) / effectiveWeight; 0 unless it may be chosen
+	Next            bool               `json:"next,omitempty"`     // the next pick of the ready set is its, unless a report makes it another's
+	Draining        bool               `json:"draining,omitempty"` // ready, and not chosen
+	MaxInFlight     int64              `json:"maxInFlight"`        // 0: no cap
+	Full            bool               `json:"full,omitempty"`     // without room: at its cap, penalties included, or at the server's limit
+	Connection      ConnectionSnapshot `json:"connection"`
+	SlowStartFactor float64            `json:"slowStartFactor"` // of its weight: below 1 while it starts slowly
+	Report          ReportSnapshot     `json:"report,omitzero"`
+}
+
+// ConnectionSnapshot is a member's connection, or its last one.
+type ConnectionSnapshot struct {
+	InFlight int64 `json:"inFlight"`         // leases that have it
+	Limit    int64 `json:"limit"`            // the server's, of streams; -1: none
+	Others   int64 `json:"others,omitempty"` // other streams that take room
+	Full     bool  `json:"full,omitempty"`   // the server takes no more
 }
 
 // EndpointSetSnapshot is one balancer's part in a ledger.
@@ -55,6 +69,8 @@ type EndpointSetSnapshot struct {
 	Waiting  int64  `json:"waiting"`  // RPCs that wait for room
 	Granted  int64  `json:"granted"`  // RPCs that were given it and have not taken it up
 	Reserved int64  `json:"reserved"` // RPCs that wait for an endpoint to connect
+	Sessions int64  `json:"sessions"` // RPCs in flight that are sessions'
+	Moving   int64  `json:"moving"`   // of sessions, those that move
 	Counters
 	Warnings []string `json:"warnings,omitempty"` // what of its configuration has no effect
 }
@@ -84,10 +100,11 @@ func (l *Ledger) snapshot(inSteps bool) Snapshot {
 		s.Granted += n.Granted
 		s.Reserved += n.Reserved
 		if m, ok := n.Eligible(); ok {
-			loads = append(loads, levelLoad{m.Priority, m.Weight, n.InFlight})
+			loads = append(loads, levelLoad{m.Priority, m.Weight, n.InFlight, n.Report()})
 		}
+		s.Fleet.add(n.Report())
 	}
-	s.Imbalance = imbalance(loads)
+	s.Imbalance, s.Fleet.Imbalance = imbalance(loads), fleetImbalance(loads)
 	slices.SortFunc(s.Endpoints, func(a, b EndpointSnapshot) int {
 		return cmp.Or(slices.Compare(a.Addresses, b.Addresses), cmp.Compare(a.ID, b.ID), cmp.Compare(a.InFlight, b.InFlight))
 	})
@@ -115,8 +132,10 @@ func (l *Ledger) collect(inSteps bool) Snapshot {
 		}
 	}
 	s.Waiting = int64(l.waiting)
+	s.Fleet.IntervalSeconds = l.reportIntervalLocked().Seconds()
 	for r := range l.sets {
 		s.EndpointSets = append(s.EndpointSets, r.snapshot())
+		s.Moving += r.plan.moving()
 		did(unitLook)
 	}
 	now := l.clock.read()
@@ -152,6 +171,8 @@ func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
 		Addresses:     n.addrs,
 		InFlight:      n.load.inFlight,
 		Granted:       n.granted,
+		Leaving:       n.asked,
+		Arriving:      n.arriving,
 		Picks:         n.picks,
 		Penalty:       n.load.penalty,
 		OldestSeconds: n.oldest(now).Seconds(),
@@ -171,11 +192,13 @@ func (m *Member) snapshot() MemberSnapshot {
 	if m.limit != noLimit {
 		s.MaxInFlight = m.limit
 	}
+	s.Connection = m.connection.snapshot()
 	if m.readySet == nil {
 		return s
 	}
 	s.Ready, s.Priority, s.Weight = true, m.readySet.priority, m.weight
 	s.Draining, s.Full = m.weight == 0, m.full
+	s.Report = m.reportSnapshot()
 	if h := m.anyHandle(); h != order.None {
 		s.EffectiveWeight = m.readySet.order.ClassWeight(h)
 	}
@@ -189,6 +212,7 @@ func (m *Member) snapshot() MemberSnapshot {
 
 func (r *EndpointSet) snapshot() EndpointSetSnapshot {
 	return EndpointSetSnapshot{
+		Sessions: r.plan.sessions(), Moving: r.plan.moving(),
 		Name: r.name, Waiting: int64(r.queue.waiting()), Granted: int64(len(r.queue.granted)), Reserved: r.startup.reserved(),
 		Counters: r.countersLocked(), Warnings: slices.Clone(r.warnings),
 	}

@@ -3,7 +3,9 @@ package state_test
 import (
 	"context"
 	"encoding/json"
-
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"reflect"
 	"testing"
@@ -17,7 +19,8 @@ import (
 
 // eventful returns a snapshot in which something of everything has happened.
 func eventful(t *testing.T) state.Snapshot {
-	l := state.Open(t.Name()) // one that no other test has
+	l := state.Open(fmt.Sprint(t.Name(), rand.Uint64())) // no other test has it, nor has a run before, whose time was another
+	moveAgain := moving(t, l)
 	r := l.NewEndpointSet("dns:///api.example.com")
 	t.Cleanup(r.Close)
 	r.SetGuards(state.Guards{
@@ -75,8 +78,10 @@ func eventful(t *testing.T) state.Snapshot {
 	starting := l.NewEndpointSet("dns:///api.example.com:9443")
 	t.Cleanup(starting.Close)
 	w := starting.NewReadySet(3)
+	var connection *state.Connection
 	for i, m := range starting.Update(nil, []state.Identity{{Addrs: []string{"10.0.0.2:50051"}}, {Addrs: []string{"10.0.0.5:50051"}}}) {
 		if i == 0 {
+			connection = m.NewConnection()
 			w.Set(m, 1, nil)
 		} else {
 			w.SetConnecting(m, 1, time.Now().Add(time.Minute))
@@ -89,12 +94,66 @@ func eventful(t *testing.T) state.Snapshot {
 		require.Equal(t, want, outcome)
 		t.Cleanup(func() { lease.Release() })
 	}
-	time.Sleep(31 * time.Second) // between two rises of the second one's weight
+	connection.SetLimit(2)
+	connection.AddOthers(1)
+	starting.SetReports(10 * time.Second)
+	other.SetReports(time.Minute)
+	first.Report(20, 6.5)
+	time.Sleep(24 * time.Second)
+	moveAgain()
+	time.Sleep(7 * time.Second) // between two rises of the second one's weight
 	require.NoError(t, l.Check())
 	s := l.Snapshot()
 	require.Equal(t, l.Key(), s.ResourceKey)
 	s.ResourceKey = "api"
 	return s
+}
+
+// moving adds an endpoint set whose sessions have moved for each reason. It returns what
+// lets one more be asked, 5 s later, that does not move.
+func moving(t *testing.T, l *state.Ledger) (again func()) {
+	e := newEnvOn(t, l)
+	e.second = e.endpointSet.NewReadySet(1)
+	e.endpointSet.SetQueueSets(e.readySet, e.second)
+	s := e.streams()
+	t.Cleanup(func() { s.stop(); s.wg.Wait() })
+	e.endpointSet.SetRebalance(state.Rebalance{PerSecond: 1e-9}) // none for level loads
+	const a, b = "10.0.1.1:50051", "10.0.1.2:50051"
+	e.add(a)
+	s.begin(1)
+	moves := func(to string) {
+		pass(6 * time.Second)
+		require.Equal(t, 1, s.at(to))
+	}
+	e.add(b)
+	e.set(a, 0)
+	moves(b)
+	e.set(a, 1)
+	e.second.Set(e.members[b], 1, b)
+	moves(a)
+	e.set(b, 1)
+	connection := e.members[a].NewConnection() // the stream has the one before
+	connection.SetLimit(0)
+	moves(b)
+	connection.SetLimit(math.MaxUint32)
+	e.readySet.Remove(e.members[b])
+	moves(a)
+	e.set(b, 1)
+	e.remove(a)
+	moves(b)
+	s.deaf = true
+	s.begin(3)
+	e.add(a)
+	e.endpointSet.SetRebalance(state.Rebalance{PerSecond: 1})
+	for s.told() < 6 {
+		pass(time.Second)
+	}
+	e.endpointSet.SetRebalance(state.Rebalance{})
+	pass(time.Minute) // it is given up
+	e.endpointSet.SetReports(2 * time.Minute)
+	e.members[a].Report(9, 1)
+	e.members[b].Report(5, 1)
+	return func() { e.endpointSet.SetRebalance(state.Rebalance{PerSecond: 1}) }
 }
 
 // Tests and tools read snapshots by these names.

@@ -64,7 +64,7 @@ type process struct {
 	list    []state.Identity
 	sets    []*state.EndpointSet
 	serving []*state.ReadySet
-	gauges  []*state.Totals // that each channel has shown last
+	gauges  []*state.LedgerTotals // that each channel has shown last
 }
 
 func newProcess(b *testing.B, endpoints, channels int) *process {
@@ -242,7 +242,7 @@ var looks = map[string]func(f *process, channels int){
 	"page":     func(f *process, _ int) { f.ledger.SnapshotInSteps() },
 	"gauges": func(f *process, channels int) { // a collection by all channels, without what they record
 		if f.gauges == nil {
-			f.gauges = make([]*state.Totals, channels)
+			f.gauges = make([]*state.LedgerTotals, channels)
 		}
 		for i := range f.gauges {
 			f.gauges[i] = f.ledger.Totals(f.gauges[i])

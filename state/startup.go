@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/leastconn/grpc-leastconn/state/internal/order"
@@ -20,10 +19,11 @@ type startup struct {
 
 // reservation is an RPC that waits for a member that connects, with its lease there.
 type reservation struct {
-	rpc    <-chan struct{}
-	lease  Lease
-	member *Member // nil once it is over
-	stop   func() bool
+	rpc     <-chan struct{}
+	arrival uint64 // in the ledger
+	lease   Lease
+	member  *Member // nil once it is over
+	stop    func() bool
 }
 
 // takeUpTime is how long a member that is ready is reserved for RPCs that have waited
@@ -114,23 +114,27 @@ func (v *ReadySet) lowestScore(tried []*endpoint) float64 {
 // reserve lets the RPC wait for m.
 func (a *acquisition) reserve(m *Member) {
 	c := m.connecting
-	c.readySet.picks++
-	res := &reservation{rpc: a.rpc, member: m, lease: a.set.ledger.newLease(m.endpoint, a.set)}
+	l := a.set.ledger
+	l.arrivals++
+	res := &reservation{rpc: a.rpc, arrival: l.arrivals, member: m, lease: l.newLease(m.endpoint, a.set, nil)}
 	if c.reserved == nil {
 		c.reserved = map[*reservation]struct{}{}
 	}
 	c.reserved[res] = struct{}{}
 	a.set.startup.reservations[a.rpc] = res
+	reservations.add(a.rpc, res)
 	a.reservation = res
 }
 
 // takeUp gives the RPC its place, since the member is ready. Its attempt begins now.
 func (a *acquisition) takeUp(res *reservation) (Outcome, func() bool) {
 	s, l := res.lease.entry, a.set.ledger
-	s.endpoint.leases.remove(s)
+	n := s.endpoint
+	n.leases.remove(s)
 	s.start = l.clock.read()
-	s.endpoint.leases.push(s)
+	n.leases.push(s)
 	a.lease, a.value = res.lease, res.member.value
+	res.member.connecting.readySet.picks++
 	if len(a.tried) > 0 {
 		a.set.counters.RetriesToOtherEndpoint++
 	}
@@ -144,6 +148,7 @@ func (res *reservation) remove() {
 	res.member = nil
 	delete(m.connecting.reserved, res)
 	delete(m.set.startup.reservations, res.rpc)
+	reservations.remove(res.rpc, res)
 	m.forgetConnecting()
 }
 
@@ -151,19 +156,14 @@ func (res *reservation) remove() {
 func (res *reservation) end() {
 	lease := res.lease
 	res.remove()
-	lease.entry.end(false)
+	lease.entry.end(endReleased)
 }
 
 // watch sees to it that the reservation ends with its RPC. It takes the ledger's mutex
 // and calls ctx without it: a context may be anybody's.
-func (res *reservation) watch(ctx context.Context, mu *sync.Mutex) {
-	stop := context.AfterFunc(ctx, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if res.member != nil {
-			res.end()
-		}
-	})
+func (res *reservation) watch(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() { res.cancelUnlocked() })
+	mu := res.lease.entry.counters.mu
 	mu.Lock()
 	res.stop = stop
 	gone := res.member == nil
@@ -171,6 +171,19 @@ func (res *reservation) watch(ctx context.Context, mu *sync.Mutex) {
 	if gone {
 		stop()
 	}
+}
+
+// cancelUnlocked is end for those who do not hold the ledger's mutex. It returns what
+// ends the watch, which may call others.
+func (res *reservation) cancelUnlocked() (stop func() bool) {
+	mu := res.lease.entry.counters.mu
+	mu.Lock()
+	defer mu.Unlock()
+	if res.member == nil {
+		return nil
+	}
+	res.end()
+	return res.stop
 }
 
 // reserved returns how many RPCs wait for members that connect, or are to take up what

@@ -82,9 +82,9 @@ func (c *crowd) pause() {
 	case 0, 1:
 		c.acquire(other)
 	case 2:
-		c.end(false)
+		c.end(endReleased)
 	case 3:
-		c.end(true)
+		c.end(endFailed)
 	case 4:
 		v.Remove(m)
 	case 5:
@@ -100,10 +100,10 @@ func (c *crowd) pause() {
 }
 
 // end ends some lease.
-func (c *crowd) end(failed bool) {
+func (c *crowd) end(how ending) {
 	if n := len(c.leases); n > 0 {
 		i := c.random.IntN(n)
-		require.True(c, c.leases[i].end(failed))
+		require.True(c, c.leases[i].end(how))
 		c.leases[i] = c.leases[n-1]
 		c.leases = c.leases[:n-1]
 	}
@@ -116,7 +116,7 @@ func (c *crowd) done() {
 		r.Close()
 	}
 	for len(c.leases) > 0 {
-		c.end(false)
+		c.end(endReleased)
 	}
 	require.NoError(c, c.Check())
 	require.Empty(c, c.endpoints)
@@ -144,7 +144,7 @@ func TestLongWorkLetsOthersBetween(t *testing.T) {
 				c.acquire(1)
 			}
 			for len(c.leases) > 0 {
-				c.end(true)
+				c.end(endFailed)
 			}
 			c.sets[0].SetGuards(Guards{})
 			time.Sleep(time.Second)

@@ -59,16 +59,23 @@ func (n EndpointSnapshot) Eligible() (MemberSnapshot, bool) {
 type levelLoad struct {
 	priority, weight uint32
 	inFlight         int64
+	report           ReportSnapshot
+}
+
+// firstLevel returns the highest priority level that has endpoints.
+func firstLevel(loads []levelLoad) uint32 {
+	level := uint32(math.MaxUint32)
+	for _, n := range loads {
+		level = min(level, n.priority)
+	}
+	return level
 }
 
 // imbalance returns the most minus the fewest in flight on the endpoints of the
 // highest priority level that has ready ones, each over its weight relative to
 // the mean of theirs. With equal weights that is a difference of counts.
 func imbalance(loads []levelLoad) float64 {
-	level := uint32(math.MaxUint32)
-	for _, n := range loads {
-		level = min(level, n.priority)
-	}
+	level := firstLevel(loads)
 	count, sum, most, fewest := 0, 0.0, 0.0, math.Inf(1)
 	for _, n := range loads {
 		if n.priority == level {

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Totals are what a ledger's endpoints have together: what gauges show.
+// Totals are what endpoints have together: what gauges show.
 type Totals struct {
 	InFlight      int64 // the sum of ByAddress
 	Waiting       int64 // RPCs that wait for room
 	Imbalance     float64
+	Fleet         FleetSnapshot
 	OldestSeconds float64 // age of the oldest lease; 0 without one
 	Endpoints     map[EndpointState]int64
 	ByAddress     []AddressLoad // by address
@@ -22,12 +23,22 @@ type Totals struct {
 type AddressLoad struct {
 	Address  string
 	InFlight int64
+	Report   ReportSnapshot // of several that report, their others and the greater age
+}
+
+// LedgerTotals are the totals of a ledger's endpoints, with what [SeriesOf] needs.
+type LedgerTotals struct {
+	Totals
+	key       string
+	interval  time.Duration // of reports; 0: they are not used
+	endpoints []endpointTotal
+	labels    map[labels]int64 // of its endpoint sets and of who has left endpoints: RPCs that wait
 }
 
 // totals are a ledger's last ones.
 type totals struct {
 	mu   sync.Mutex // held while they are made. It comes before the ledger's
-	last *Totals
+	last *LedgerTotals
 	at   time.Time
 }
 
@@ -45,7 +56,7 @@ const (
 //
 // They are made in steps: no pick waits for all of it. Their figures are of slightly
 // different moments, and add up.
-func (l *Ledger) Totals(last *Totals) *Totals {
+func (l *Ledger) Totals(last *LedgerTotals) *LedgerTotals {
 	t := &l.totals
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,18 +66,34 @@ func (l *Ledger) Totals(last *Totals) *Totals {
 	return t.last
 }
 
-func (l *Ledger) newTotals() *Totals {
-	t := &Totals{Endpoints: map[EndpointState]int64{}}
+func (l *Ledger) newTotals() *LedgerTotals {
+	t := &LedgerTotals{key: l.key, labels: map[labels]int64{}}
+	l.collectTotals(t)
+	t.Totals = sum(t.endpoints)
+	t.Fleet.IntervalSeconds = t.interval.Seconds()
+	for _, n := range t.labels {
+		t.Waiting += n
+	}
+	return t
+}
+
+// sum returns what the endpoints have together, RPCs that wait apart.
+func sum(endpoints []endpointTotal) Totals {
+	t := Totals{Endpoints: map[EndpointState]int64{}}
 	var loads []levelLoad
-	for _, n := range l.collectTotals(t) {
+	oldest := time.Duration(0)
+	for _, n := range endpoints {
 		t.InFlight += n.inFlight
 		t.Endpoints[n.state]++
-		t.ByAddress = append(t.ByAddress, AddressLoad{n.address, n.inFlight})
+		t.Fleet.add(n.report)
+		t.ByAddress = append(t.ByAddress, AddressLoad{n.address, n.inFlight, n.report})
+		oldest = max(oldest, n.oldest)
 		if n.state == EndpointReady {
-			loads = append(loads, levelLoad{n.priority, n.weight, n.inFlight})
+			loads = append(loads, levelLoad{n.priority, n.weight, n.inFlight, n.report})
 		}
 	}
-	t.Imbalance = imbalance(loads)
+	t.OldestSeconds = oldest.Seconds()
+	t.Imbalance, t.Fleet.Imbalance = imbalance(loads), fleetImbalance(loads)
 	t.ByAddress = byAddress(t.ByAddress)
 	return t
 }
@@ -77,7 +104,7 @@ func byAddress(loads []AddressLoad) []AddressLoad {
 	sums := loads[:0]
 	for _, n := range loads {
 		if last := len(sums) - 1; last >= 0 && sums[last].Address == n.Address {
-			sums[last].InFlight += n.InFlight
+			sums[last].add(n)
 		} else {
 			sums = append(sums, n)
 		}
@@ -85,33 +112,67 @@ func byAddress(loads []AddressLoad) []AddressLoad {
 	return sums
 }
 
+// add adds what another endpoint with the address has.
+func (a *AddressLoad) add(b AddressLoad) {
+	a.InFlight += b.InFlight
+	sum := better(a.Report, b.Report)
+	if a.Report.Told && b.Report.Told {
+		sum.Others += a.Report.Others
+		sum.OthersRate += a.Report.OthersRate
+		sum.AgeSeconds = max(sum.AgeSeconds, a.Report.AgeSeconds)
+	}
+	a.Report = sum
+}
+
 // endpointTotal is an endpoint's part in the totals.
 type endpointTotal struct {
 	address  string
 	inFlight int64
+	oldest   time.Duration // age of its oldest lease
+	report   ReportSnapshot
 	summary
+	parts []summary // by labels; none where the summary is that of all who have to do with it
 }
 
 // collectTotals does what needs the ledger's mutex, and takes it.
-func (l *Ledger) collectTotals(t *Totals) []endpointTotal {
+func (l *Ledger) collectTotals(t *LedgerTotals) {
 	endpoints, _ := l.size()
-	all := make([]endpointTotal, 0, endpoints)
+	t.endpoints = make([]endpointTotal, 0, endpoints)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t.Waiting = int64(l.waiting)
 	steps := l.inSteps()
-	now, oldest := l.clock.read(), time.Duration(0)
-	for n := range l.endpoints {
-		if !n.summary.known {
-			n.summary = n.newSummary()
-			steps.did(unitLook * len(n.members))
-		}
-		all = append(all, endpointTotal{n.address(), n.load.inFlight, n.summary})
-		oldest = max(oldest, n.oldest(now))
+	for r := range l.sets {
+		t.labels[r.labels] += int64(r.queue.waiting())
 		steps.did(unitLook)
 	}
-	t.OldestSeconds = oldest.Seconds()
-	return all
+	t.interval = l.reportIntervalLocked()
+	now := l.clock.read()
+	known := func(is labels) { t.labels[is] += 0 } // endpoint sets may come meanwhile
+	var last labels
+	for n := range l.endpoints {
+		if !n.summary.known {
+			n.summary, n.parts = n.newSummary(), n.newParts()
+			steps.did(unitLook * len(n.members) * max(1, len(n.parts)))
+		}
+		e := endpointTotal{address: n.address(), inFlight: n.load.inFlight, oldest: n.oldest(now), summary: n.summary, parts: n.parts}
+		if t.interval > 0 {
+			e.report = n.reportLocked()
+			steps.did(unitLook * len(n.members))
+		}
+		if len(n.left) > 0 {
+			n.addDeparted(&e)
+			steps.did(unitLook * len(n.left) * (1 + len(n.members)))
+		}
+		for _, part := range e.parts {
+			known(part.labels)
+		}
+		if e.parts == nil && e.labels != last {
+			last = e.labels
+			known(last)
+		}
+		t.endpoints = append(t.endpoints, e)
+		steps.did(unitLook)
+	}
 }
 
 // address returns the first of n's addresses.
@@ -127,27 +188,59 @@ func (n *endpoint) address() string {
 // It is made when it is asked for, and kept until a member changes.
 type summary struct {
 	known            bool
+	labels           labels // of all of them, or none where they differ
 	state            EndpointState
 	priority, weight uint32
 }
 
+// newSummary returns the summary of all members.
 func (n *endpoint) newSummary() summary {
-	s := summary{known: true, state: EndpointNotReady}
+	s := n.summarize(labels{})
+	if len(n.members) > 0 {
+		s.labels = n.members[0].set.labels
+	}
+	for _, m := range n.members {
+		if m.set.labels != s.labels {
+			s.labels = labels{}
+		}
+	}
+	return s
+}
+
+// newParts returns the summaries by labels, if there are several.
+func (n *endpoint) newParts() (parts []summary) {
+	for _, m := range n.members {
+		is := m.set.labels
+		if is != n.members[0].set.labels && parts == nil {
+			parts = append(parts, n.summarize(n.members[0].set.labels))
+		}
+		if parts != nil && !slices.ContainsFunc(parts, func(s summary) bool { return s.labels == is }) {
+			parts = append(parts, n.summarize(is))
+		}
+	}
+	return parts
+}
+
+// summarize returns the summary of the members whose endpoint sets have the labels;
+// without labels, of all.
+func (n *endpoint) summarize(of labels) summary {
+	s := summary{known: true, labels: of, state: EndpointDeparted}
 	var best *Member
 	for _, m := range n.members {
 		switch {
+		case of != labels{} && m.set.labels != of:
+			continue
 		case m.eligible() != nil:
 			if best == nil || cmp.Or(cmp.Compare(m.readySet.priority, best.readySet.priority), cmp.Compare(m.set.name, best.set.name)) < 0 {
 				best = m
 			}
 		case m.readySet != nil:
 			s.state = EndpointDraining
+		case s.state == EndpointDeparted:
+			s.state = EndpointNotReady
 		}
 	}
-	switch {
-	case len(n.members) == 0:
-		s.state = EndpointDeparted
-	case best != nil:
+	if best != nil {
 		s.state, s.priority, s.weight = EndpointReady, best.readySet.priority, best.weight
 	}
 	return s

@@ -13,7 +13,7 @@ import (
 func TestTotals(t *testing.T) {
 	e := newEnv(t)
 	f := newEnvOn(t, e.ledger)
-	var last *state.Totals
+	var last *state.LedgerTotals
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -32,7 +32,7 @@ func TestTotals(t *testing.T) {
 	} {
 		step.do()
 		last = e.ledger.Totals(last)
-		got := *last
+		got := last.Totals
 		got.OldestSeconds = 0
 		if step.want.Endpoints == nil {
 			step.want.Endpoints = map[state.EndpointState]int64{}

@@ -42,8 +42,9 @@ func (le Lease) endpoint() weak.Pointer[endpoint] {
 	if s == nil {
 		return weak.Pointer[endpoint]{}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	mu := s.counters.mu
+	mu.Lock()
+	defer mu.Unlock()
 	if s.gen != le.gen {
 		return weak.Pointer[endpoint]{}
 	}

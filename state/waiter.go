@@ -56,7 +56,7 @@ func (r *EndpointSet) newWaiter(rpc <-chan struct{}, tried []*endpoint) *waiter 
 		r.queue.waiters, r.queue.granted = map[<-chan struct{}]*waiter{}, map[*waiter]struct{}{}
 	}
 	r.queue.waiters[rpc] = w
-	register(w)
+	waits.add(rpc, w)
 	r.enqueue(w)
 	r.counters.Queued++
 	return w
@@ -94,7 +94,7 @@ func (w *waiter) cancel() {
 	lease := w.leave()
 	w.remove()
 	if lease.entry != nil {
-		lease.entry.end(false)
+		lease.entry.end(endReleased)
 	}
 }
 
@@ -103,7 +103,7 @@ func (w *waiter) remove() {
 	w.phase.Store(phaseOver)
 	w.set.ledger.timeouts.remove(w)
 	delete(w.set.queue.waiters, w.rpc)
-	unregister(w)
+	waits.remove(w.rpc, w)
 }
 
 // leave takes w out of the queue, or what it was granted from it. The lease is the
@@ -129,7 +129,7 @@ func (w *waiter) lapse() {
 	w.phase.Store(phaseLapsed)
 	w.set.ledger.timeouts.remove(w)
 	if lease.entry != nil {
-		lease.entry.end(false)
+		lease.entry.end(endReleased)
 	}
 }
 

@@ -7,52 +7,75 @@ import (
 	"sync/atomic"
 )
 
-// waits are the waiters of all ledgers by RPC: below a policy that draws among
-// balancers, such as weighted_target, an RPC may wait in several and is served in one.
-var waits struct {
+// waits and reservations are what RPCs wait for, in all ledgers: below a policy that
+// draws among balancers, such as weighted_target, an RPC may wait in several and is
+// served in one.
+var (
+	waits        byRPC[*waiter]
+	reservations byRPC[*reservation]
+)
+
+// byRPC is what RPCs have, by the Done channel of each.
+type byRPC[W comparable] struct {
 	mu    sync.Mutex   // held to change what follows; a ledger's mutex comes before it
-	byRPC sync.Map     // of []*waiter, which do not change, by the RPC's Done channel
+	lists sync.Map     // of []W, which do not change
 	rpcs  atomic.Int64 // so that nothing is looked up where nobody waits
 }
 
-func register(w *waiter) {
-	waits.mu.Lock()
-	defer waits.mu.Unlock()
-	ws := waitsOf(w.rpc)
+func (b *byRPC[W]) add(rpc <-chan struct{}, w W) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ws := b.of(rpc)
 	if len(ws) == 0 {
-		waits.rpcs.Add(1)
+		b.rpcs.Add(1)
 	}
-	waits.byRPC.Store(w.rpc, append(slices.Clip(ws), w))
+	b.lists.Store(rpc, append(slices.Clip(ws), w))
 }
 
-func unregister(w *waiter) {
-	waits.mu.Lock()
-	defer waits.mu.Unlock()
-	ws := slices.DeleteFunc(slices.Clone(waitsOf(w.rpc)), func(o *waiter) bool { return o == w })
+func (b *byRPC[W]) remove(rpc <-chan struct{}, w W) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ws := slices.DeleteFunc(slices.Clone(b.of(rpc)), func(o W) bool { return o == w })
 	if len(ws) > 0 {
-		waits.byRPC.Store(w.rpc, ws)
+		b.lists.Store(rpc, ws)
 		return
 	}
-	waits.byRPC.Delete(w.rpc)
-	waits.rpcs.Add(-1)
+	b.lists.Delete(rpc)
+	b.rpcs.Add(-1)
 }
 
-// waitsOf returns the waiters of an RPC.
-func waitsOf(rpc <-chan struct{}) []*waiter {
-	if ws, ok := waits.byRPC.Load(rpc); ok {
-		return ws.([]*waiter)
+// none reports whether no RPC has anything.
+func (b *byRPC[W]) none() bool { return b.rpcs.Load() == 0 }
+
+// of returns what an RPC has.
+func (b *byRPC[W]) of(rpc <-chan struct{}) []W {
+	if b.none() {
+		return nil
+	}
+	if ws, ok := b.lists.Load(rpc); ok {
+		return ws.([]W)
 	}
 	return nil
 }
 
-// StopWaiting ends all waits of the RPC that ctx is of: it has been served, or its
-// attempt has ended.
+// NothingKnown reports whether there is no RPC of which a pick has anything to know, in
+// any ledger: that it waits, or is a session's.
+func NothingKnown() bool { return waits.none() && reservations.none() && !marked.Load() }
+
+// StopWaiting ends all waits of the RPC that ctx is of, and gives back what is reserved
+// for it: it has been served, or its attempt has ended.
 func StopWaiting(ctx context.Context) {
-	if ctx == nil || waits.rpcs.Load() == 0 {
+	if ctx == nil || waits.none() && reservations.none() {
 		return
 	}
-	for _, w := range waitsOf(ctx.Done()) {
+	rpc := ctx.Done()
+	for _, w := range waits.of(rpc) {
 		if stop := w.cancelUnlocked(); stop != nil {
+			stop()
+		}
+	}
+	for _, res := range reservations.of(rpc) {
+		if stop := res.cancelUnlocked(); stop != nil {
 			stop()
 		}
 	}
@@ -63,10 +86,10 @@ func StopWaiting(ctx context.Context) {
 // are again, it waits once more until it is seen, or is not. asked, which may be nil, is
 // the endpoint set whose picker says so: while it serves RPCs the picker is an old one.
 func PauseWaiting(ctx context.Context, asked *EndpointSet) {
-	if ctx == nil || waits.rpcs.Load() == 0 {
+	if ctx == nil || waits.none() {
 		return
 	}
-	for _, w := range waitsOf(ctx.Done()) {
+	for _, w := range waits.of(ctx.Done()) {
 		w.ifNotOver(func() {
 			if w.set != asked || len(asked.queue.queueSets) == 0 {
 				w.pause()
@@ -89,10 +112,7 @@ func (w *waiter) ifNotOver(do func()) {
 // sets: it is not there to take it up. It is offered room there again later, since
 // where it waits is chance.
 func passOn(rpc <-chan struct{}, r *EndpointSet) {
-	if waits.rpcs.Load() == 0 {
-		return
-	}
-	for _, w := range waitsOf(rpc) {
+	for _, w := range waits.of(rpc) {
 		if w.set != r && w.is(phaseGranted) {
 			w.ifNotOver(func() {
 				if w.is(phaseGranted) {
@@ -106,15 +126,15 @@ func passOn(rpc <-chan struct{}, r *EndpointSet) {
 
 // waitsElsewhere reports whether w's RPC is queued in another endpoint set.
 func (w *waiter) waitsElsewhere() bool {
-	return slices.ContainsFunc(waitsOf(w.rpc), func(o *waiter) bool { return o != w && o.is(phaseQueued) })
+	return slices.ContainsFunc(waits.of(w.rpc), func(o *waiter) bool { return o != w && o.is(phaseQueued) })
 }
 
 // StillQueued reports whether the RPC that ctx is of waits in the endpoint set alone,
 // and has not been given room, nor has it to show that it still waits. It takes no lock.
 func (r *EndpointSet) StillQueued(ctx context.Context) bool {
-	if ctx == nil || waits.rpcs.Load() == 0 {
+	if ctx == nil || waits.none() {
 		return false
 	}
-	ws := waitsOf(ctx.Done())
+	ws := waits.of(ctx.Done())
 	return len(ws) == 1 && ws[0].set == r && ws[0].is(phaseQueued) && !ws[0].doubtful.Load()
 }

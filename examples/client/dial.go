@@ -30,15 +30,16 @@ const serviceConfig = `{
 
 // dial makes a channel. The interceptors let a retry go to another server than the attempts before it.
 func dial(target string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
-	return grpc.NewClient(target, append(opts,
+	return grpc.NewClient(target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithChainUnaryInterceptor(leastconnbalancer.UnaryClientInterceptor()),
-		grpc.WithChainStreamInterceptor(leastconnbalancer.StreamClientInterceptor()))...)
+		grpc.WithChainStreamInterceptor(leastconnbalancer.StreamClientInterceptor()),
+	}, opts...)...)
 }
 
 // dialList makes a channel to addresses, separated by commas. Update replaces them.
-func dialList(addrs string) (conn *grpc.ClientConn, update func(addrs string), err error) {
+func dialList(addrs string, opts ...grpc.DialOption) (conn *grpc.ClientConn, update func(addrs string), err error) {
 	state := func(addrs string) (s resolver.State) {
 		for addr := range strings.SplitSeq(addrs, ",") {
 			s.Endpoints = append(s.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}})
@@ -47,6 +48,6 @@ func dialList(addrs string) (conn *grpc.ClientConn, update func(addrs string), e
 	}
 	r := manual.NewBuilderWithScheme("list")
 	r.InitialState(state(addrs))
-	conn, err = dial("list:///servers", grpc.WithResolvers(r))
+	conn, err = dial("list:///servers", append(opts, grpc.WithResolvers(r))...)
 	return conn, func(addrs string) { r.UpdateState(state(addrs)) }, err
 }

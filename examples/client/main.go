@@ -36,6 +36,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	every := flags.Duration("every", time.Second, "how often to open a stream over -target")
 	life := flags.Duration("for", 0, "how long to do so, or to serve the page. 0: until interrupted")
 	page := flags.String("http", "", "TCP `address` for the debug page, such as 127.0.0.1:8080; whoever reaches it can read the page")
+	move := flags.Bool("move", false, "let streams move to servers that join, and away from those that leave")
 	_ = flags.Parse(args) // it exits
 	if flags.NArg() > 0 || *every <= 0 || *life < 0 {
 		return fmt.Errorf("-every is %v, want more than 0; -for is %v, want 0 or more; %q, want flags only", *every, *life, flags.Args())
@@ -52,7 +53,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		defer servePage(listener, out).Close()
 	}
-	if *target == "" {
+	switch {
+	case *target == "" && *move:
+		return demonstrateMoves(ctx, *page != "", out)
+	case *target == "":
 		return demonstrate(ctx, *page != "", out)
 	}
 	conn, err := dialAny(*target)
@@ -60,7 +64,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-target is %q: %w", *target, err)
 	}
 	defer conn.Close()
-	follow(ctx, conn, *every, out)
+	follow(ctx, conn, *every, *move, out)
 	return nil
 }
 

@@ -105,6 +105,35 @@ func TestStreamsFollowTheTarget(t *testing.T) {
 	out.wait(t, "stream ended on a")
 }
 
+func TestStreamsMoveToTheNewServer(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), []string{"-move"}, &out))
+	require.Regexp(t, strings.Join([]string{
+		`^streams held by          a   b   c   d`,
+		`12 open over a, b, c     4   4   4   0`,
+		`d joins                  4   4   4   0`,
+		`one moves from [abc] to d  .*   1`,
+		`one moves from [abc] to d  .*   2`,
+		`one moves from [abc] to d    3   3   3   3`,
+		`$`,
+	}, "\n"), out.String())
+}
+
+// Streams leave a server that is not listed any more.
+func TestStreamsMoveWithTheTarget(t *testing.T) {
+	nodes := startNodes(t, "a", "b")
+	file := filepath.Join(t.TempDir(), "nodes.yaml")
+	list := func(of *leastconntest.Node) {
+		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "nodes:\n- address: %s\n", of.Addr()), 0o600))
+	}
+	list(nodes[0])
+	out := start(t, "-target", "nodes://"+file, "-every", "10ms", "-move")
+	out.wait(t, "new stream on a          a 40\n")
+	list(nodes[1])
+	out.wait(t, "stream moved to b")
+	require.NotContains(t, out.String(), "ended")
+}
+
 func TestListOfAddresses(t *testing.T) {
 	nodes := startNodes(t, "a", "b")
 	start(t, "-target", nodes[0].Addr()+","+nodes[1].Addr(), "-every", "1ms")

@@ -16,41 +16,52 @@ import (
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
-// follow opens a stream from time to time, holds it and prints how many each server holds. A client of your own calls a
-// method of its service instead of leastconntest.Open.
-func follow(ctx context.Context, conn *grpc.ClientConn, every time.Duration, out io.Writer) {
+// follow opens a stream from time to time, holds it and prints how many each server holds.
+func follow(ctx context.Context, conn *grpc.ClientConn, every time.Duration, move bool, out io.Writer) {
 	var mu sync.Mutex
 	held := map[string]int{}
-	count := func(what, server string, by int) {
+	changed := func(from, to string) {
 		mu.Lock()
 		defer mu.Unlock()
-		held[server] += by
-		if held[server] == 0 {
-			delete(held, server)
+		what := "stream moved to " + to
+		switch {
+		case from == "":
+			what = "new stream on " + to
+		case to == "":
+			what = "stream ended on " + from
 		}
-		fmt.Fprintf(out, "%-24s %s\n", what+" on "+server, counts(held))
+		held[from]--
+		held[to]++
+		fmt.Fprintf(out, "%-24s %s\n", what, counts(held))
 	}
 	var holding sync.WaitGroup
 	defer holding.Wait()
 	for next := time.NewTicker(every); ; {
-		stream, err := leastconntest.Open(ctx, conn)
-		switch {
-		case err == nil:
-			count("new stream", stream.Node(), 1)
-			holding.Go(func() {
-				_ = stream.Wait() // why it has ended is not shown
-				if ctx.Err() == nil {
-					count("stream ended", stream.Node(), -1)
-				}
+		opened := make(chan struct{}) // or failed: while all servers are full, one waits
+		open := sync.OnceFunc(func() { close(opened) })
+		holding.Go(func() {
+			defer open()
+			err := hold(ctx, conn, move, func(from, to string) {
+				changed(from, to)
+				open()
 			})
-		case ctx.Err() == nil:
-			fmt.Fprintln(out, "no stream:", err)
-		}
-		select {
-		case <-ctx.Done():
+			if ctx.Err() == nil && err != nil {
+				fmt.Fprintln(out, "no stream:", err)
+			}
+		})
+		if !received(ctx, opened) || !received(ctx, next.C) {
 			return
-		case <-next.C:
 		}
+	}
+}
+
+// received waits for c, and reports false when ctx ends before.
+func received[T any](ctx context.Context, c <-chan T) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-c:
+		return true
 	}
 }
 
@@ -58,7 +69,9 @@ func follow(ctx context.Context, conn *grpc.ClientConn, every time.Duration, out
 func counts(held map[string]int) string {
 	var all []string
 	for _, server := range slices.Sorted(maps.Keys(held)) {
-		all = append(all, fmt.Sprintf("%s %d", server, held[server]))
+		if server != "" && held[server] > 0 {
+			all = append(all, fmt.Sprintf("%s %d", server, held[server]))
+		}
 	}
 	return strings.Join(all, "  ")
 }

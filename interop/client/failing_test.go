@@ -15,9 +15,17 @@ import (
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
+// emptyAnswers lets unary calls succeed with an empty message.
+func emptyAnswers(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if _, err := handler(ctx, req); err != nil {
+		return nil, err
+	}
+	return &grpc_testing.SimpleResponse{}, nil
+}
+
 // startNodes starts servers that are none of gRPC's interop servers, and returns the flags that name them.
 func startNodes(t *testing.T, names ...string) (nodes []*leastconntest.Node, flags []string) {
-	nodes, err := leastconntest.StartNodes(leastconntest.Options{}, names...)
+	nodes, err := leastconntest.StartNodes(leastconntest.Options{ServerOptions: []grpc.ServerOption{grpc.ChainUnaryInterceptor(emptyAnswers)}}, names...)
 	require.NoError(t, err)
 	t.Cleanup(func() { leastconntest.CloseNodes(nodes...) })
 	flags = []string{"--server_port", ""}

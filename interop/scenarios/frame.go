@@ -42,13 +42,18 @@ func (w *watch) frame(services []leastconnbalancer.Snapshot) string {
 			shown = busiest(s.Endpoints)[:rows]
 		}
 		rows -= len(shown)
-		fmt.Fprintf(&text, "\n%s  %d in flight, %d waiting, spread %.3g\n\n", printable(s.ResourceKey), s.InFlight, s.Waiting, s.Imbalance)
-		w.table(&text, shown, highest(s.Endpoints))
+		reports := s.Fleet.IntervalSeconds > 0
+		fmt.Fprintf(&text, "\n%s  %d in flight, %d waiting, spread %.3g%s\n\n", printable(s.ResourceKey), s.InFlight, s.Waiting, s.Imbalance, spreadOfFleet(s.Fleet))
+		if reports {
+			w.reports(&text, shown)
+		} else {
+			w.table(&text, shown, highest(s.Endpoints))
+		}
 		if more := len(s.Endpoints) - len(shown); more > 0 {
 			fmt.Fprintf(&text, "… and %d more that are less busy\n", more)
 		}
 	}
-	fmt.Fprintf(&text, "\n%s\n\n", w.screen.paint(faint, "█ in flight over weight  ░ penalty for fresh failures  ▸ next"))
+	fmt.Fprintf(&text, "\n%s\n\n", w.screen.paint(faint, barLegend(services)))
 	for _, event := range w.recent {
 		fmt.Fprintln(&text, event)
 	}
@@ -61,9 +66,7 @@ func (w *watch) table(text io.Writer, nodes []leastconnbalancer.EndpointSnapshot
 		most = max(most, level(n.InFlight+n.Penalty, n))
 	}
 	cell := max(1, most/barWidth)
-	nodes = slices.SortedStableFunc(slices.Values(nodes), func(a, b leastconnbalancer.EndpointSnapshot) int {
-		return cmp.Compare(w.name(a), w.name(b))
-	})
+	nodes = w.byName(nodes)
 	t := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "server\tendpoint\tstate\tweight\tin flight\tpicks\tscore\t")
 	for _, n := range nodes {
@@ -83,6 +86,13 @@ func (w *watch) table(text io.Writer, nodes []leastconnbalancer.EndpointSnapshot
 			w.screen.paint(yellow, strings.Repeat("░", int(math.Ceil(level(n.Penalty, n)/cell)))))
 	}
 	_ = t.Flush() // to memory
+}
+
+// byName returns nodes by the names of their servers.
+func (w *watch) byName(nodes []leastconnbalancer.EndpointSnapshot) []leastconnbalancer.EndpointSnapshot {
+	return slices.SortedStableFunc(slices.Values(nodes), func(a, b leastconnbalancer.EndpointSnapshot) int {
+		return cmp.Compare(w.name(a), w.name(b))
+	})
 }
 
 // noName stands for the name of a server before its first session, and after other names.
@@ -121,7 +131,7 @@ func level(load int64, n leastconnbalancer.EndpointSnapshot) float64 {
 func busiest(nodes []leastconnbalancer.EndpointSnapshot) []leastconnbalancer.EndpointSnapshot {
 	sorted := slices.Clone(nodes)
 	slices.SortStableFunc(sorted, func(a, b leastconnbalancer.EndpointSnapshot) int {
-		return cmp.Compare(level(b.InFlight, b), level(a.InFlight, a))
+		return cmp.Compare(level(b.InFlight+b.Report().Others, b), level(a.InFlight+a.Report().Others, a))
 	})
 	return sorted
 }

@@ -118,3 +118,36 @@ func TestScreenOfATerminal(t *testing.T) {
 	s.colours = true
 	require.Equal(t, "\x1b[32mtext\x1b[0m", s.paint(green, "text"))
 }
+
+// With reports a frame tells what others have in flight in the place of picks and scores, and fits as well.
+func TestFrameWithReports(t *testing.T) {
+	told := func(others int64, age float64) leastconnbalancer.MemberSnapshot {
+		m := member(1, 0)
+		m.Report = leastconnbalancer.ReportSnapshot{Told: true, Others: others, AgeSeconds: age}
+		return m
+	}
+	silent := member(1, 0)
+	silent.Report.Silent = true
+	var nodes []leastconnbalancer.EndpointSnapshot
+	for i, m := range []leastconnbalancer.MemberSnapshot{told(18, 0.3), told(3, 12.7), silent, member(1, 0)} {
+		nodes = append(nodes, leastconnbalancer.EndpointSnapshot{
+			Addresses: []string{fmt.Sprintf("10.111.111.11%d:50051", i)}, State: leastconnbalancer.EndpointReady,
+			InFlight: 6, Penalty: 1, Members: []leastconnbalancer.MemberSnapshot{m},
+		})
+	}
+	w := &watch{begun: time.Now(), names: map[string]string{}, screen: openScreen(&bytes.Buffer{})}
+	frame := w.frame([]leastconnbalancer.Snapshot{{
+		ResourceKey: "key", Endpoints: nodes, Fleet: leastconnbalancer.FleetSnapshot{IntervalSeconds: 1, Imbalance: 15, Silent: 1},
+	}})
+	require.Contains(t, frame, "spread 0, of the fleet 15, 1 silent\n")
+	require.Contains(t, frame, "▒ of others\n")
+	require.NotContains(t, frame, "next")
+	for i, want := range []string{"6      18    0.3s  ██▉▒▒▒▒▒▒▒▒▒░", "6       3     12s  ██▉▒▒░", "6       -  silent  ██▉░", "6       -       -  ██▉░"} {
+		require.Contains(t, frame, nodes[i].Addresses[0]+"  ready          "+want+"\n")
+	}
+	for _, line := range strings.Split(frame, "\n") {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 80, line)
+	}
+	require.Equal(t, nodes[0].Addresses, busiest(nodes)[0].Addresses)
+	require.Equal(t, nodes[1].Addresses, busiest(nodes)[1].Addresses)
+}

@@ -4,23 +4,20 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/resolver"
 
 	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
-	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
 )
 
-// fullRow is a server that takes two streams per connection, and says so to the policies that can be told.
+// fullRow is a server that takes two streams per connection.
 func fullRow() row {
 	exact := counts{byServer: map[string]int{"a": 2, "b": 10}}
 	return row{
-		name: "full server", change: "a takes 2 streams at a time, maxInFlight says so; 12 open at once",
+		name: "full server", change: "a takes 2 streams at a time (MAX_CONCURRENT_STREAMS); 12 open at once",
 		measure: "sessions by server, and those that hang", want: exact.String(), exact: exact,
 		play: onNodes(func(ctx context.Context, e *env) (figures, []string, error) {
-			capped := lcresolver.SetMaxInFlight(e.nodes[0].Endpoint(), 2)
-			if err := e.list(ctx, []resolver.Endpoint{capped, e.nodes[1].Endpoint()}, e.nodes...); err != nil {
+			if err := e.list(ctx, leastconntest.Endpoints(e.nodes...), e.nodes...); err != nil {
 				return nil, nil, err
 			}
 			got, err := openAll(ctx, e.Channel, 12)

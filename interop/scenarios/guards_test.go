@@ -31,11 +31,12 @@ func TestPoliciesWithoutGuardsAreOff(t *testing.T) {
 // Without its guards, least_conn is off where they are asked for.
 func TestGuardsAreWhatMakesTheDifference(t *testing.T) {
 	t.Parallel()
-	rows, err := selectRows(table(), "^failing server$")
+	rows, err := selectRows(table(), "^(failing server|full server)$")
 	require.NoError(t, err)
-	bare := scenario.Policy{Name: "least_conn", Config: `{"failurePenalty":"0s"}`, Judged: true}
+	bare := scenario.Policy{Name: "least_conn", Config: `{"failurePenalty":"0s","streamLimit":"ignore"}`, Judged: true}
 	r := play(t.Context(), []scenario.Policy{bare}, rows)
 	assert.Greater(t, r.cells[0][0].got.(failures).percent, 30.0, "a server that fails at once attracts the traffic")
+	assert.Equal(t, counts{byServer: map[string]int{"a": 2, "b": 6}, hanging: 4}, r.cells[1][0].got, "half of them wait in a connection")
 }
 
 func TestFiguresOfGuards(t *testing.T) {

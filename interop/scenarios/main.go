@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/leastconn/grpc-leastconn/interop/internal/flags"
@@ -28,7 +29,8 @@ const outro = `
 The policies are round_robin, grpc-go's least_request_experimental with 2 choices (its default) and with 10, and
 least_conn. A policy is right in a scenario if every session went to a server that held the fewest when it was opened, as
 the servers count, and the servers then hold what exact least-connections gives; of sessions that open at one moment, if
-they could have been placed so in some order. What least_conn itself counts must be what the servers hold, too.
+they could have been placed so in some order. Rows called "moves" have sessions that open anew when they are told to: they
+show where these are in the end. What least_conn itself counts must be what the servers hold, too.
 round_robin begins at a random server and least_request picks at random, so what they give differs from run to run.
 
 With -picture four short scenarios are played, and the table shows where the new sessions went.
@@ -37,6 +39,7 @@ With -watch nothing is compared: sessions open with least_conn, one each -every,
 in place: each endpoint with what is in flight, what it was picked for, and its score; ▸ marks the next. -target is one
 that gRPC resolves. Without it there are three servers in this process, of which the third joins after 12 sessions; once 30
 sessions are open each new one ends the oldest, and from time to time one of the servers leaves the list and returns.
+With -reports servers are asked what they have in flight of all clients, and the table shows what others have there.
 
 Exit status: 0 if least_conn was right in every scenario, or was not played; 1 if it was off in one; 2 if something could
 not be run.
@@ -90,12 +93,13 @@ func parse(args []string, out io.Writer) (o options, err error) {
 		"Default: servers of its own")
 	flags.Duration(fs, &o.watched.every, "every", time.Second, time.Millisecond, time.Hour, "with -watch, how often to open a session")
 	flags.Duration(fs, &o.watched.life, "for", 0, 0, 24*time.Hour, "with -watch, how long to do so; 0: until interrupted")
+	flags.Duration(fs, &o.watched.asked, "reports", 0, 100*time.Millisecond, time.Hour, "with -watch, ask servers so often what they have in flight, and choose by it")
 	if err := flags.Parse(fs, args, usage(), out); err != nil {
 		return o, err
 	}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for _, name := range []string{"target", "every", "for"} {
+	for _, name := range []string{"target", "every", "for", "reports"} {
 		if given[name] && !o.watch {
 			return o, fmt.Errorf("-%s is there, want it with -watch only", name)
 		}
@@ -143,18 +147,30 @@ func (o options) play(ctx context.Context, out io.Writer) (status int, err error
 	return r.status(), err
 }
 
-// rowTimeout bounds one policy's play of one scenario. A second is enough, as a rule.
+// rowTimeout bounds one policy's play of one scenario. A second is enough, as a rule, and 20 where sessions move.
 const rowTimeout = time.Minute
 
-// play plays every row with every policy, one at a time, policy by policy.
+// play plays every row with every policy, one at a time, policy by policy. Rows that wait most of the time go side by side.
 func play(ctx context.Context, policies []scenario.Policy, rows []row) report {
 	r := newReport(policies, rows)
 	for p, policy := range policies {
-		for i, row := range rows {
+		play := func(i int) {
 			ctx, cancel := context.WithTimeout(ctx, rowTimeout)
-			r.cells[i][p] = row.play(ctx, policy)
-			cancel()
+			defer cancel()
+			r.cells[i][p] = rows[i].play(ctx, policy)
 		}
+		var beside sync.WaitGroup
+		for i, row := range rows {
+			if !row.waits {
+				play(i)
+			}
+		}
+		for i, row := range rows {
+			if row.waits {
+				beside.Go(func() { play(i) })
+			}
+		}
+		beside.Wait()
 	}
 	return r
 }

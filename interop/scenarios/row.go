@@ -15,6 +15,7 @@ type row struct {
 	measure string  // what the figures are
 	want    string  // exact's figures, as the table shows them
 	exact   figures // what exact least-connections gives
+	waits   bool    // most of the time: it may be played beside others
 	play    func(ctx context.Context, p scenario.Policy) cell
 }
 
@@ -37,5 +38,10 @@ func table() []row {
 	for _, s := range slices.Concat(joins(), leaves(), faults(), channels()) {
 		rows = append(rows, sessionRow(s))
 	}
-	return append(rows, failingRow(), fullRow(), newcomerRow(), startupRow())
+	rows = append(rows, failingRow(), fullRow(), newcomerRow(), startupRow(), fewRow())
+	for _, r := range moveRows() {
+		r.waits = true
+		rows = append(rows, r)
+	}
+	return rows
 }

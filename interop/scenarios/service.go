@@ -8,6 +8,8 @@ import (
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+	_ "github.com/leastconn/grpc-leastconn/leastconnbalancer/orcaload" // lets it ask for reports
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/serverload"
 	_ "github.com/leastconn/grpc-leastconn/resolver/dns"  // registers dns-poll and srv
 	_ "github.com/leastconn/grpc-leastconn/resolver/file" // registers nodes
 )
@@ -21,13 +23,18 @@ type service struct {
 }
 
 // openService dials the target; without one it starts a fleet.
-func openService(target string) (*service, error) {
+func openService(o watchOptions) (*service, error) {
+	var cfg leastconnbalancer.Config
+	if o.asked > 0 {
+		cfg.Reports = &leastconnbalancer.Reports{Interval: leastconnbalancer.Duration(o.asked)}
+	}
+	target := o.target
 	if target == "" {
-		return openFleet()
+		return openFleet(cfg)
 	}
 	conn, err := grpc.NewClient(target,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultServiceConfig(leastconnbalancer.Config{}.ServiceConfig()))
+		grpc.WithDefaultServiceConfig(cfg.ServiceConfig()))
 	if err != nil {
 		return nil, fmt.Errorf("-target is %q: %w", target, err)
 	}
@@ -42,14 +49,31 @@ const (
 	fleetCycle  = 60 // it returns
 )
 
+// startReporting starts nodes that report.
+func startReporting(names ...string) (nodes []*leastconntest.Node, err error) {
+	for _, name := range names {
+		load := serverload.New(serverload.Options{})
+		n, err := leastconntest.StartNode(leastconntest.Options{
+			Name: name, ServerOptions: []grpc.ServerOption{grpc.StatsHandler(load)},
+			Register: func(s grpc.ServiceRegistrar) { _ = load.Register(s) }, // a node has no other service of ORCA
+		})
+		if err != nil {
+			leastconntest.CloseNodes(nodes...)
+			return nil, err
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
+
 // openFleet starts three servers, of which the channel is told of two at first.
-func openFleet() (*service, error) {
-	nodes, err := leastconntest.StartNodes(leastconntest.Options{}, "a", "b", "c")
+func openFleet(cfg leastconnbalancer.Config) (*service, error) {
+	nodes, err := startReporting("a", "b", "c")
 	if err != nil {
 		return nil, err
 	}
 	channel, err := leastconntest.Dial(leastconntest.ChannelConfig{
-		Target: "fleet", Endpoints: leastconntest.Endpoints(nodes[:2]...),
+		Target: "fleet", Endpoints: leastconntest.Endpoints(nodes[:2]...), ServiceConfig: cfg.ServiceConfig(),
 	})
 	if err != nil {
 		leastconntest.CloseNodes(nodes...)

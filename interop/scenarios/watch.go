@@ -21,6 +21,7 @@ import (
 type watchOptions struct {
 	target string        // "" for servers of its own
 	every  time.Duration // sessions open
+	asked  time.Duration // how often servers are asked to report; 0: not
 	life   time.Duration // 0: until interrupted
 }
 
@@ -59,7 +60,7 @@ func runWatch(ctx context.Context, o watchOptions, out io.Writer) error {
 		ctx, cancel = context.WithTimeout(ctx, o.life)
 		defer cancel()
 	}
-	service, err := openService(o.target)
+	service, err := openService(o)
 	if err != nil {
 		return err
 	}

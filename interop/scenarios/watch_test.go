@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -158,4 +159,13 @@ func TestWatchSaysWhatIsWrong(t *testing.T) {
 	w := startWatch(t, "-target", "nodes:///does/not/exist.yaml")
 	w.see("another try", func(frame string) bool { return strings.Count(frame, "no session: ") > 2 })
 	require.Contains(t, w.text(), "/does/not/exist.yaml")
+}
+
+// With -reports the servers are asked, and the sum of what they have is what the sessions hold: there are no others.
+func TestWatchWithReports(t *testing.T) {
+	w := startWatch(t, "-every", "50ms", "-reports", "100ms")
+	reported := regexp.MustCompile(`(?m)^([abc]) +\S+ +ready +(\d+) +0 +\d\.\ds `)
+	w.see("all have reported", func(frame string) bool {
+		return strings.Contains(frame, ", of the fleet ") && len(reported.FindAllString(frame, -1)) == 3
+	})
 }

@@ -27,6 +27,7 @@ type attempts struct {
 	transparent int            // retries of what no server has seen
 	unconnected int            // attempts that ended without a connection
 	unused      int            // attempts that gRPC began and dropped before it picked for them
+	conns       map[conn]bool  // those that channels have
 }
 
 // attempt is one attempt of an RPC. The mutex of attempts guards what changes.
@@ -36,6 +37,7 @@ type attempt struct {
 	connected bool // it has a connection, to
 	location  location
 	member    string
+	conn      conn
 	ended     time.Time
 }
 
@@ -47,7 +49,7 @@ type rpc struct {
 }
 
 func newAttempts() *attempts {
-	return &attempts{open: map[*attempt]struct{}{}, begun: map[string]int{}}
+	return &attempts{open: map[*attempt]struct{}{}, begun: map[string]int{}, conns: map[conn]bool{}}
 }
 
 type rpcKey struct{}
@@ -71,16 +73,23 @@ type mark struct {
 	unconnected map[string]int          // those that have none yet, by key
 	begun       map[string]int          // ever, by key
 	abandoned   map[string]int          // of the placed ones, by member
+	streams     map[conn]int            // the placed ones, of each connection that there is
 }
 
 func (a *attempts) mark() mark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	m := mark{map[location][]*attempt{}, map[string]int{}, maps.Clone(a.begun), map[string]int{}}
+	m := mark{map[location][]*attempt{}, map[string]int{}, maps.Clone(a.begun), map[string]int{}, map[conn]int{}}
+	for c := range a.conns {
+		m.streams[c] = 0
+	}
 	for at := range a.open {
 		if !at.connected {
 			m.unconnected[at.key]++
 			continue
+		}
+		if a.conns[at.conn] {
+			m.streams[at.conn]++
 		}
 		sum := location{key: at.key}
 		m.connected[at.location] = append(m.connected[at.location], at)
@@ -159,17 +168,11 @@ func (h *handler) HandleRPC(ctx context.Context, s stats.RPCStats) {
 		h.attempts.begin(at, s.IsTransparentRetryAttempt)
 	case *stats.OutHeader:
 		addr := s.RemoteAddr.String()
-		h.attempts.sent(at, h.channel.location(addr), h.channel.fleet.owner(addr).member)
+		h.attempts.sent(at, h.conn(s.RemoteAddr, s.LocalAddr), h.channel.fleet.owner(addr).member)
 	case *stats.End:
 		h.attempts.end(at, s.EndTime)
 	}
 }
-
-// TagConn implements stats.Handler.
-func (h *handler) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-
-// HandleConn implements stats.Handler.
-func (h *handler) HandleConn(context.Context, stats.ConnStats) {}
 
 func (a *attempts) begin(at *attempt, transparent bool) {
 	a.mu.Lock()
@@ -205,10 +208,10 @@ func (a *attempts) dropLocked(r *rpc) {
 	}
 }
 
-func (a *attempts) sent(at *attempt, to location, member string) {
+func (a *attempts) sent(at *attempt, over conn, member string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at.connected, at.location, at.member = true, to, member
+	at.connected, at.location, at.member, at.conn = true, over.listing.location, member, over
 }
 
 func (a *attempts) end(at *attempt, when time.Time) {

@@ -121,6 +121,9 @@ func (c *channel) dialOptions() []grpc.DialOption {
 	return options
 }
 
+// target is what endpoint sets of the channel are called.
+func (c *channel) target() string { return c.current().Conn().CanonicalTarget() }
+
 // isIdle reports whether the channel has let go of its list and its connections.
 func (c *channel) isIdle() bool {
 	return c.spec.idle > 0 && c.current().Conn().GetState() == connectivity.Idle

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
+	_ "github.com/leastconn/grpc-leastconn/leastconnbalancer/orcaload" // reports
 )
 
 // channelSpec is a channel of a run.
@@ -34,17 +35,34 @@ const (
 // moved is what the resource key of a channel ends with while a fault has moved it to another ledger.
 const moved = ", moved"
 
+// eagerRate is in moves per second.
+var eagerRate = 100.0
+
+// eager lets sessions move however young they are.
+var eager = &leastconnbalancer.Rebalance{PerSecond: &eagerRate, MinAge: leastconnbalancer.NewDuration(0), DrainWithin: leastconnbalancer.NewDuration(200 * time.Millisecond)}
+
+// reportsEach has servers asked for their load so often.
+func reportsEach(interval time.Duration) *leastconnbalancer.Reports {
+	return &leastconnbalancer.Reports{Interval: leastconnbalancer.Duration(interval)}
+}
+
 // channelSpecs are the channels. What else the policy can be told goes into their policies.
 var channelSpecs = []channelSpec{
-	{name: "plain", policy: leastconnbalancer.Config{ResourceKey: sharedKey}, each: 1, levels: 1, rate: 80},
+	{name: "plain", policy: leastconnbalancer.Config{ResourceKey: sharedKey, Rebalance: eager, Reports: reportsEach(100 * time.Millisecond)},
+		each: 1, levels: 1, rate: 80},
 	{name: "retrying", policy: leastconnbalancer.Config{ResourceKey: sharedKey}, each: 1, levels: 1, rate: 80, retries: true},
 	{name: "tiered", policy: leastconnbalancer.Config{
 		ResourceKey:      sharedKey,
 		PriorityFailover: leastconnbalancer.NewDuration(100 * time.Millisecond),
+		Rebalance:        eager,
+		Reports:          reportsEach(300 * time.Millisecond),
 	}, each: 1, levels: 3, rate: 80, retries: true, intercept: true},
-	{name: "named", policy: leastconnbalancer.Config{ResourceKey: namedKey}, ids: true, each: 1, levels: 1, rate: 60,
-		retries: true, health: true},
-	{name: "named half", policy: leastconnbalancer.Config{ResourceKey: namedKey}, ids: true, each: 2, levels: 2, rate: 60},
+	{name: "named", policy: leastconnbalancer.Config{ResourceKey: namedKey, Rebalance: eager, Reports: reportsEach(200 * time.Millisecond)},
+		ids: true, each: 1, levels: 1, rate: 60, retries: true, health: true},
+	{name: "named half", policy: leastconnbalancer.Config{
+		ResourceKey: namedKey,
+		StreamLimit: leastconnbalancer.StreamLimitIgnore,
+	}, ids: true, each: 2, levels: 2, rate: 60},
 	{name: "guarded", policy: leastconnbalancer.Config{
 		ResourceKey:    sharedKey,
 		FailurePenalty: leastconnbalancer.NewDuration(300 * time.Millisecond),

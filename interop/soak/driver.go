@@ -49,6 +49,8 @@ func (d *driver) make(c call) {
 	switch k.ending {
 	case held, abandoned:
 		err = d.keep(ctx, cancel, k, c, r, isOpen)
+	case moving:
+		err = d.move(ctx, k, c, isOpen)
 	case cancelled:
 		defer time.AfterFunc(c.after, cancel).Stop()
 		err = k.exchange(ctx, client, c)

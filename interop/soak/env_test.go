@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	v3orcapb "github.com/cncf/xds/go/xds/data/orca/v3"
+	v3orcaservicegrpc "github.com/cncf/xds/go/xds/service/orca/v3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -37,7 +39,7 @@ func newEnv(t *testing.T, n int, names ...string) (*env, *attempts, *quiesce) {
 // Whatever fault begins and ends, all is well afterwards.
 func TestEveryFaultIsOver(t *testing.T) {
 	s, _, q := newEnv(t, 2, "tiered", "named")
-	for _, faults := range [][]fault{serverFaults, networkFaults, listFaults, channelFaults} {
+	for _, faults := range [][]fault{serverFaults, networkFaults, reportFaults, listFaults, channelFaults} {
 		for _, f := range faults {
 			for roll := range uint32(2) {
 				to := target{env: s, member: s.fleet.members[roll], channel: s.channels[0]}
@@ -105,4 +107,61 @@ func TestAttemptsThatWereNeverMade(t *testing.T) {
 	assert.Zero(t, a.count())
 	assert.Positive(t, a.unused)
 	assert.Positive(t, a.retries)
+}
+
+// Each server tells each ledger once, however many channels of it listen, and again after it has refused to.
+func TestReportsAreToldOncePerLedger(t *testing.T) {
+	s, _, q := newEnv(t, 2, "plain", "tiered", "named", "named half")
+	require.NoError(t, q.wait(t.Context(), "reports", s.checkReports))
+	to := target{env: s, member: s.fleet.members[0]}
+	f := find(reportFaults, "reports: unimplemented")
+	require.NoError(t, f.begin(to, 0))
+	require.NoError(t, leastconntest.WaitFor(t.Context(), "the end of reports", func() bool { return to.member.current().talk.open.Load() == 0 }))
+	require.EqualError(t, s.checkReports(), "n0 has 0 streams of reports, want 2")
+	require.NoError(t, f.end(to, 0))
+	require.NoError(t, q.wait(t.Context(), "reports", s.checkReports))
+}
+
+// What faults make of a report.
+func TestReportFaults(t *testing.T) {
+	for name, tt := range map[string]struct {
+		roll     uint32
+		inFlight float64
+		sent     bool
+	}{
+		"reports: silent":        {},
+		"reports: nothing to do": {0, 0, true},
+		"reports: too much":      {20_007, 12, true},
+		"reports: garbage":       {1, -1, true},
+		"reports: absurd rate":   {1, 5, true},
+		"reports: streams fail":  {},
+		"reports: unimplemented": {},
+	} {
+		m := &member{fleet: &fleet{}}
+		m.server.Store(&server{talk: newTalk(&m.fleet.reports)})
+		require.NoError(t, find(reportFaults, name).begin(target{member: m}, tt.roll))
+		sink := &reportSink{}
+		stream := talkStream{sink, m.current().talk}
+		r := &v3orcapb.OrcaLoadReport{NamedMetrics: map[string]float64{"in_flight": 5}}
+		err := stream.Send(r)
+		assert.Equal(t, name == "reports: streams fail" || name == "reports: unimplemented", err != nil, name)
+		require.Equal(t, tt.sent, sink.last != nil, name)
+		if tt.sent {
+			assert.Equal(t, tt.inFlight, sink.last.GetNamedMetrics()["in_flight"], name)
+		}
+		m.says(nil)
+		require.NoError(t, stream.Send(r))
+		assert.Equal(t, 5.0, sink.last.GetNamedMetrics()["in_flight"], name)
+	}
+}
+
+// reportSink keeps the last report.
+type reportSink struct {
+	v3orcaservicegrpc.OpenRcaService_StreamCoreMetricsServer
+	last *v3orcapb.OrcaLoadReport
+}
+
+func (s *reportSink) Send(r *v3orcapb.OrcaLoadReport) error {
+	s.last = r
+	return nil
 }

@@ -61,10 +61,13 @@ var serverFaults = []fault{
 		begin: func(t target, _ uint32) error { return t.member.current().restart() }},
 	{name: "replace by a new address", share: 1, begin: replace},
 	{name: "drain (GOAWAY)", share: 4,
-		begin: func(t target, _ uint32) error { t.member.current().each((*leastconntest.Node).GoAway); return nil }},
+		begin: func(t target, _ uint32) error { t.member.current().goAway(); return nil }},
 	{name: "age (max connection age)", share: 3,
 		begin: func(t target, _ uint32) error { return t.member.current().age(true) },
 		end:   func(t target, _ uint32) error { return t.member.current().age(false) }},
+	{name: "limit of streams", share: 4,
+		begin: func(t target, roll uint32) error { t.member.current().allow(roll % (tightStreams + 1)); return nil },
+		end:   func(t target, _ uint32) error { s := t.member.current(); s.allow(s.streamLimit); return nil }},
 	onNodes("hang", 2, func(n *leastconntest.Node, on bool, _ uint32) { n.HoldUnary(on) }),
 	onNodes("slow server", 2, func(n *leastconntest.Node, on bool, roll uint32) {
 		n.SetDelay(0)
@@ -206,6 +209,15 @@ var channelFaults = []fault{
 		}},
 	onPolicy("configuration", 2, func(policy *leastconnbalancer.Config, roll uint32) {
 		policy.PriorityFailover = leastconnbalancer.NewDuration(time.Duration(roll%500) * time.Millisecond)
+		if roll%3 == 0 {
+			policy.StreamLimit = leastconnbalancer.StreamLimitIgnore
+		}
+		if policy.Reports != nil {
+			policy.Reports = reportsEach(time.Duration(100+roll%400) * time.Millisecond)
+			if roll%4 == 0 {
+				policy.Reports = nil
+			}
+		}
 	}),
 	onPolicy("resource key", 2, func(policy *leastconnbalancer.Config, _ uint32) { policy.ResourceKey += moved }),
 	{name: "close and dial again", share: 1,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 // fleet is the servers of a run.
 type fleet struct {
 	members []*member
+	reports atomic.Int64 // that servers have sent
 
 	mu     sync.Mutex
 	owners map[string]owner // by every address that a server has had
@@ -29,6 +31,7 @@ type member struct {
 	index  int
 	name   string
 	server atomic.Pointer[server]
+	talk   atomic.Pointer[says] // what its servers say of their load; nil: the truth
 }
 
 // startFleet starts n servers; close it, also after an error.
@@ -76,6 +79,15 @@ func (f *fleet) served() map[string]int {
 	return live
 }
 
+// reported is how many RPCs the members' servers would report now.
+func (f *fleet) reported() map[string]int {
+	reported := map[string]int{}
+	for _, m := range f.members {
+		reported[m.name] = int(m.current().talk.load.InFlight())
+	}
+	return reported
+}
+
 // conns is how many connections the servers have open.
 func (f *fleet) conns() int {
 	open := 0
@@ -99,15 +111,23 @@ func (m *member) current() *server { return m.server.Load() }
 // Addresses are not used again, since the load of what an earlier owner left there would be the new one's.
 func (m *member) replace() (old *server, err error) {
 	for {
-		s, err := startServer(m.name, m.index%3 == 2)
+		s, err := startServer(m.name, m.index%3 == 2, &m.fleet.reports)
 		if err != nil {
 			return nil, err
 		}
 		if m.fleet.claim(owner{m.name, s.name}, s.addr, s.direct) {
-			return m.server.Swap(s), nil
+			old := m.server.Swap(s)
+			s.talk.says.Store(m.talk.Load())
+			return old, nil
 		}
 		defer s.close() // not before there is another one, which would get the same addresses
 	}
+}
+
+// says has the member's server tell something else of its load, and those that replace it. It may be called while one does.
+func (m *member) says(s *says) {
+	m.talk.Store(s)
+	m.current().talk.says.Store(m.talk.Load())
 }
 
 // server is two nodes behind one address: one that ages its connections, and one that does not. New connections go to
@@ -116,8 +136,10 @@ type server struct {
 	name          string // the member's, with the address
 	addr          string // that lists have
 	direct        string // that lists have besides when the endpoint has two
+	streamLimit   uint32 // per connection, while no fault changes it
 	proxy         *leastconntest.Proxy
 	plain, ageing *leastconntest.Node
+	talk          *talk // of both
 }
 
 // Connections to an ageing node get a GOAWAY after connAge, and are closed with what still runs on them connGrace later.
@@ -126,21 +148,27 @@ const (
 	connGrace = 500 * time.Millisecond
 )
 
-// tightStreams is how many streams a tight server allows on a connection.
-const tightStreams = 8
+// tightStreams is how many streams a tight server allows on a connection; others allow any number.
+const (
+	tightStreams   = 8
+	noStreamsLimit = math.MaxUint32
+)
 
-// startServer starts a server; a tight one lets RPCs of a connection wait until it has less than a few.
-func startServer(member string, tight bool) (*server, error) {
+// startServer starts a server; a tight one allows few streams on a connection.
+func startServer(member string, tight bool, reports *atomic.Int64) (*server, error) {
 	// Behind a silent network the handshake of a connection may never come.
-	options := []grpc.ServerOption{grpc.ConnectionTimeout(time.Second)}
+	talk := newTalk(reports)
+	options := append(talk.options(), grpc.ConnectionTimeout(time.Second))
+	streamLimit := uint32(noStreamsLimit)
 	if tight {
+		streamLimit = tightStreams
 		options = append(options, grpc.MaxConcurrentStreams(tightStreams))
 	}
-	plain, err := leastconntest.StartNode(leastconntest.Options{Name: member, ServerOptions: options})
+	plain, err := leastconntest.StartNode(leastconntest.Options{Name: member, Register: talk.register, ServerOptions: options})
 	if err != nil {
 		return nil, err
 	}
-	ageing, err := leastconntest.StartNode(leastconntest.Options{Name: member, ServerOptions: append(options,
+	ageing, err := leastconntest.StartNode(leastconntest.Options{Name: member, Register: talk.register, ServerOptions: append(options,
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: connAge, MaxConnectionAgeGrace: connGrace}))})
 	if err != nil {
 		plain.Close()
@@ -153,7 +181,7 @@ func startServer(member string, tight bool) (*server, error) {
 	}
 	return &server{
 		name: member + "@" + proxy.Addr(), addr: proxy.Addr(), direct: plain.Addr(),
-		proxy: proxy, plain: plain, ageing: ageing,
+		streamLimit: streamLimit, proxy: proxy, plain: plain, ageing: ageing, talk: talk,
 	}, nil
 }
 
@@ -162,6 +190,14 @@ func (s *server) each(do func(*leastconntest.Node)) {
 	do(s.plain)
 	do(s.ageing)
 }
+
+// allow tells clients how many streams they may have on a connection.
+func (s *server) allow(streams uint32) {
+	s.each(func(n *leastconntest.Node) { n.SetStreamLimit(streams) })
+}
+
+// goAway has all clients connect anew.
+func (s *server) goAway() { s.each((*leastconntest.Node).GoAway) }
 
 func (s *server) stop() { s.each((*leastconntest.Node).Stop) }
 

@@ -1,5 +1,6 @@
 // Soak lets least_conn live through a long bad day: real servers on loopback start, stop, hang, drain, age, flap, refuse,
-// reset, slow down and change weight at random, while RPCs of all kinds run over several channels that share their load.
+// reset, slow down, change weight and lie about their load at random, while RPCs of all kinds run over several channels that
+// share their load.
 // All along, the counts of the policy are compared with what the program itself has begun and what the servers hold.
 package main
 
@@ -16,8 +17,8 @@ import (
 )
 
 const usage = `Soak runs RPCs of all kinds over several least_conn channels to servers on TCP loopback, while faults are injected
-into servers, network, lists and channels. What is done, and when, follows from the seed; the same seed, -nodes and -round
-replay it.
+into servers, what they report of their load, network, lists and channels. What is done, and when, follows from the seed;
+the same seed, -nodes and -round replay it.
 
 The time is cut into rounds. After each one there is a quiet point: no new faults and RPCs, and the counts of the policy
 must become what the program holds open and what the servers see. Every third quiet point is a full one: all faults are

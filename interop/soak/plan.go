@@ -148,7 +148,8 @@ func faultStreams(nodes int) []faultStream {
 	for n := range nodes {
 		all = append(all,
 			faultStream{name: nodeName(n) + " server", faults: serverFaults, node: n, pause: 0.2},
-			faultStream{name: nodeName(n) + " network", faults: networkFaults, node: n, pause: 0.25})
+			faultStream{name: nodeName(n) + " network", faults: networkFaults, node: n, pause: 0.25},
+			faultStream{name: nodeName(n) + " reports", faults: reportFaults, node: n, pause: 0.3})
 	}
 	for c, spec := range channelSpecs {
 		all = append(all, faultStream{name: spec.name, faults: channelFaults, channel: c, pause: 0.3})

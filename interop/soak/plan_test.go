@@ -90,7 +90,7 @@ func TestFaultsOfAPlan(t *testing.T) {
 		}
 	}
 	require.Positive(t, over)
-	for _, faults := range [][]fault{serverFaults, networkFaults, listFaults, channelFaults} {
+	for _, faults := range [][]fault{serverFaults, networkFaults, reportFaults, listFaults, channelFaults} {
 		for _, f := range faults {
 			assert.Positive(t, begun[f.name], f.name)
 		}

@@ -93,6 +93,9 @@ func (q *quiesce) waitRecovered(ctx context.Context) error {
 	if err := q.wait(ctx, "every listed server to be ready in every channel", q.ready); err != nil {
 		return err
 	}
+	if err := q.wait(ctx, "every server to report to each ledger that listens", q.env.checkReports); err != nil {
+		return err
+	}
 	for _, c := range q.env.channels {
 		bounded, cancel := context.WithTimeout(ctx, q.patience)
 		_, err := c.current().Unary(bounded, grpc.WaitForReady(true))

@@ -21,7 +21,12 @@ type reconciliation struct {
 	unconnected int                          // attempts that have no connection yet
 	counted     map[string]int               // the ledgers' counts by member
 	served      map[string]int               // what servers see, by member
+	reported    map[string]int               // what servers would report, by member
 	abandoned   map[string]int               // what servers have ended and the client has not noticed, by member
+	waiting     map[string]int               // RPCs that wait for room, by resource key
+	arriving    map[string]int               // places that are kept for sessions that move, by resource key
+	streams     map[conn]int                 // attempts that are open on each connection
+	room        map[listing]room             // what connections may have
 	snapshots   []leastconnbalancer.Snapshot // where counts come from
 }
 
@@ -36,7 +41,8 @@ func reconcile(s *env, a *attempts) (reconciliation, error) {
 	m := a.mark()
 	b := reconciliation{
 		members: map[listing]int{}, listed: map[listing]bool{}, open: map[location]int{}, counted: map[string]int{},
-		abandoned: m.abandoned, served: s.fleet.served(), snapshots: leastconnbalancer.Snapshots(),
+		abandoned: m.abandoned, waiting: map[string]int{}, arriving: map[string]int{}, streams: m.streams, room: map[listing]room{},
+		served: s.fleet.served(), reported: s.fleet.reported(), snapshots: leastconnbalancer.Snapshots(),
 	}
 	for p, at := range m.connected {
 		if p.node != "" {
@@ -48,17 +54,20 @@ func reconcile(s *env, a *attempts) (reconciliation, error) {
 	}
 	for _, c := range s.channels {
 		for _, m := range c.members() {
-			b.listed[listing{c.location(m.current().addr), c.current().Conn().CanonicalTarget()}] = true
+			b.listed[listing{c.location(m.current().addr), c.target()}] = true
 		}
 	}
 	for _, snapshot := range b.snapshots {
+		b.waiting[keyOf(snapshot)] += int(snapshot.Waiting + snapshot.Granted)
 		for _, n := range snapshot.Endpoints {
-			b.counted[s.fleet.owner(addrOf(n)).member] += int(n.InFlight)
+			b.counted[s.fleet.owner(addrOf(n)).member] += int(n.InFlight - n.Arriving)
+			b.arriving[keyOf(snapshot)] += int(n.Arriving)
 			for _, m := range n.Members {
 				b.members[listing{s.fleet.locationOf(snapshot, n), m.EndpointSet}]++
 			}
 		}
 	}
+	b.noteRoom(s)
 	var err error
 	b.counts, err = countsOf(b.snapshots, s)
 	return b, err
@@ -70,6 +79,12 @@ func (b reconciliation) check() error {
 	if b.unconnected != 0 {
 		errs = append(errs, fmt.Errorf("%d attempts are still on their way to a server", b.unconnected))
 	}
+	for key, n := range b.waiting {
+		if n != 0 {
+			errs = append(errs, fmt.Errorf("ledger %q has %d that wait for room", key, n))
+		}
+	}
+	errs = append(errs, b.checkRoom()...)
 	for p, n := range b.counts {
 		if p.node != "" && n != b.open[p] {
 			errs = append(errs, fmt.Errorf("%v has %d in flight, %d are open", p, n, b.open[p]))
@@ -99,6 +114,11 @@ func (b reconciliation) check() error {
 				m, b.served[m], b.abandoned[m], b.counted[m]))
 		}
 	}
+	for m, n := range b.served {
+		if b.reported[m] != n {
+			errs = append(errs, fmt.Errorf("server %s reports %d, and sees %d", m, b.reported[m], n))
+		}
+	}
 	return sorted(errs)
 }
 
@@ -108,6 +128,11 @@ func (b reconciliation) idle() error {
 	for p, n := range b.counts {
 		if p.node == "" && n != 0 {
 			errs = append(errs, fmt.Errorf("%v has %d in flight after all RPCs have ended", p, n))
+		}
+	}
+	for key, n := range b.arriving {
+		if n != 0 {
+			errs = append(errs, fmt.Errorf("ledger %q keeps %d places after all sessions have ended", key, n))
 		}
 	}
 	for m, n := range b.served {
@@ -122,7 +147,8 @@ func (b reconciliation) idle() error {
 // other, but on a busy machine it may have to wait in between.
 const endDelay = 5 * time.Second
 
-// counts are what the ledgers say, by location and, with no node, by key.
+// counts are what the ledgers say, by location and, with no node, by key. Places that are kept for sessions that move are
+// left out: no RPC has them.
 type counts map[location]int
 
 // countsOf reads snapshots, and refuses what no ledger may say.
@@ -139,7 +165,7 @@ func countsOf(snapshots []leastconnbalancer.Snapshot, e *env) (counts, error) {
 		if s.InFlight < 0 {
 			return nil, fmt.Errorf("ledger %q has %d in flight", s.ResourceKey, s.InFlight)
 		}
-		c[location{key: keyOf(s)}] += int(s.InFlight)
+		arriving := 0
 		known := map[location]bool{}
 		for _, n := range s.Endpoints {
 			p := e.fleet.locationOf(s, n)
@@ -150,8 +176,10 @@ func countsOf(snapshots []leastconnbalancer.Snapshot, e *env) (counts, error) {
 			if n.InFlight < 0 {
 				return nil, fmt.Errorf("node %q of ledger %q has %d in flight", n.Addresses, s.ResourceKey, n.InFlight)
 			}
-			c[p] += int(n.InFlight)
+			c[p] += int(n.InFlight - n.Arriving)
+			arriving += int(n.Arriving)
 		}
+		c[location{key: keyOf(s)}] += int(s.InFlight) - arriving
 	}
 	return c, nil
 }

@@ -20,27 +20,49 @@ func balanced() reconciliation {
 		open:      map[location]int{a: 2, b: 1},
 		counted:   map[string]int{"a": 2, "b": 1},
 		served:    map[string]int{"a": 2, "b": 0},
+		reported:  map[string]int{"a": 2, "b": 0},
 		abandoned: map[string]int{"b": 1},
+		waiting:   map[string]int{"k": 0},
+		streams:   map[conn]int{{listing{a, "r"}, "1"}: 2, {listing{a, "r"}, "2"}: 0, {listing{b, "r"}, "3"}: 1},
+		room: map[listing]room{
+			{a, "r"}: {limit: 4, inFlight: 2, most: 2, full: true},
+			{b, "r"}: {limit: 3, inFlight: 1, others: 1, least: 1, most: 2},
+		},
 	}
+}
+
+// spoilRoom changes what the policy says of room at a node.
+func (b reconciliation) spoilRoom(at location, spoil func(*room)) {
+	l := listing{at, "r"}
+	r := b.room[l]
+	spoil(&r)
+	b.room[l] = r
 }
 
 func TestReconciliationFindsWhatDiffers(t *testing.T) {
 	require.NoError(t, balanced().check())
 	for want, spoil := range map[string]func(*reconciliation){
-		"1 attempts are still on their way to a server":                 func(b *reconciliation) { b.unconnected = 1 },
-		`node a of ledger "k" has 1 in flight, 2 are open`:              func(b *reconciliation) { b.counts[a] = 1 },
-		`node a of ledger "k" has 2 in flight, 3 are open`:              func(b *reconciliation) { b.open[a] = 3 },
-		`node b of ledger "k" has 1 in flight, 0 are open`:              func(o *reconciliation) { delete(o.open, b) },
-		`node b of ledger "k" is not known, 1 are open`:                 func(o *reconciliation) { delete(o.counts, b) },
-		`node a of ledger "k" is no member of r, which lists it`:        func(b *reconciliation) { delete(b.members, listing{a, "r"}) },
-		`node a of ledger "k" is a member of r 2 times, which lists it`: func(b *reconciliation) { b.members[listing{a, "r"}] = 2 },
-		`is a member of t 1 times, which lists it: false`:               func(b *reconciliation) { b.members[listing{a, "t"}] = 1 },
-		"server a sees 1, 0 more are abandoned, and 2 are counted":      func(b *reconciliation) { b.served["a"] = 1 },
-		"server a sees 2, 0 more are abandoned, and 3 are counted":      func(b *reconciliation) { b.counted["a"] = 3 },
-		"server b sees 0, 0 more are abandoned, and 1 are counted":      func(b *reconciliation) { b.abandoned = nil },
-		"server c sees 1, 0 more are abandoned, and 0 are counted":      func(b *reconciliation) { b.served["c"] = 1 },
-		"server c sees 0, 1 more are abandoned, and 0 are counted":      func(b *reconciliation) { b.abandoned["c"] = 1 },
-		"server c sees 0, 0 more are abandoned, and 1 are counted":      func(b *reconciliation) { b.counted["c"] = 1 },
+		"1 attempts are still on their way to a server": func(b *reconciliation) { b.unconnected = 1 },
+		`ledger "k" has 3 that wait for room`:           func(b *reconciliation) { b.waiting["k"] = 3 },
+		"node b of ledger \"k\" has 1 streams and up to 1 others on a connection of r, of 3, and is taken for full: true": func(o *reconciliation) { o.spoilRoom(b, func(r *room) { r.full = true }) },
+		"node a of ledger \"k\" has 2 streams and up to 2 others on a connection of r, of 5, and is taken for full: true": func(o *reconciliation) { o.spoilRoom(a, func(r *room) { r.limit = 5 }) },
+		"node b of ledger \"k\" keeps room for 0 health checks and reports on a connection of r, want 1 to 2":             func(o *reconciliation) { o.spoilRoom(b, func(r *room) { r.others = 0 }) },
+		"node b of ledger \"k\" keeps room for 3 health checks and reports on a connection of r, want 1 to 2":             func(o *reconciliation) { o.spoilRoom(b, func(r *room) { r.inFlight = 3 }) },
+		"server a reports 3, and sees 2": func(b *reconciliation) { b.reported["a"] = 3 },
+		"node b of ledger \"k\" has 1 streams and up to 1 others on a connection of r, of 2, and is taken for full: false": func(o *reconciliation) { o.spoilRoom(b, func(r *room) { r.limit = 2 }) },
+		`node a of ledger "k" has 1 in flight, 2 are open`:                                                                 func(b *reconciliation) { b.counts[a] = 1 },
+		`node a of ledger "k" has 2 in flight, 3 are open`:                                                                 func(b *reconciliation) { b.open[a] = 3 },
+		`node b of ledger "k" has 1 in flight, 0 are open`:                                                                 func(o *reconciliation) { delete(o.open, b) },
+		`node b of ledger "k" is not known, 1 are open`:                                                                    func(o *reconciliation) { delete(o.counts, b) },
+		`node a of ledger "k" is no member of r, which lists it`:                                                           func(b *reconciliation) { delete(b.members, listing{a, "r"}) },
+		`node a of ledger "k" is a member of r 2 times, which lists it`:                                                    func(b *reconciliation) { b.members[listing{a, "r"}] = 2 },
+		`is a member of t 1 times, which lists it: false`:                                                                  func(b *reconciliation) { b.members[listing{a, "t"}] = 1 },
+		"server a sees 1, 0 more are abandoned, and 2 are counted":                                                         func(b *reconciliation) { b.served["a"] = 1 },
+		"server a sees 2, 0 more are abandoned, and 3 are counted":                                                         func(b *reconciliation) { b.counted["a"] = 3 },
+		"server b sees 0, 0 more are abandoned, and 1 are counted":                                                         func(b *reconciliation) { b.abandoned = nil },
+		"server c sees 1, 0 more are abandoned, and 0 are counted":                                                         func(b *reconciliation) { b.served["c"] = 1 },
+		"server c sees 0, 1 more are abandoned, and 0 are counted":                                                         func(b *reconciliation) { b.abandoned["c"] = 1 },
+		"server c sees 0, 0 more are abandoned, and 1 are counted":                                                         func(b *reconciliation) { b.counted["c"] = 1 },
 	} {
 		spoilt := balanced()
 		spoil(&spoilt)

@@ -22,6 +22,7 @@ type report struct {
 	rpcs      map[string]map[string]int // by kind and how they ended
 	strange   error                     // see unexplained
 	left      int                       // RPCs that were abandoned
+	moves     int                       // of sessions
 	points    int                       // quiet points
 	full      int
 	first     footprint
@@ -93,6 +94,13 @@ func (r *report) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left++
+}
+
+// move counts a session that is told to move.
+func (r *report) move() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moves++
 }
 
 // survived notes that a quiet point found all in order.
@@ -167,8 +175,8 @@ func (r *report) render() string {
 		fmt.Fprintf(table, "%s\t%d%s\n", name, all, row)
 	}
 	table.Flush()
-	fmt.Fprintf(&text, "\n%d quiet points, %d of them full; %d comparisons in between; %d RPCs abandoned\n",
-		r.points, r.full, r.snapshots, r.left)
+	fmt.Fprintf(&text, "\n%d quiet points, %d of them full; %d comparisons in between; %d RPCs abandoned; sessions were told %d times to move\n",
+		r.points, r.full, r.snapshots, r.left, r.moves)
 	if r.full > 0 {
 		fmt.Fprintf(&text, "at the last full one %d goroutines, at first %d; %.1f MB of heap, at first %.1f; "+
 			"%d nodes in ledgers, at first %d\n", r.last.goroutines, r.first.goroutines, mega(r.last.heap), mega(r.first.heap), r.last.nodes, r.first.nodes)
@@ -182,7 +190,7 @@ func (s *soak) summary(err error, interrupted bool) string {
 	defer s.mu.Unlock()
 	elapsed := time.Since(s.began).Round(time.Millisecond)
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n", s.attempts)
+	fmt.Fprintf(&text, "%s; %d reports sent\n", s.attempts, s.env.reportsSent())
 	switch {
 	case err != nil:
 		verdict := "VIOLATED"

@@ -40,7 +40,7 @@ func TestReport(t *testing.T) {
 		"RPC            all  Canceled  OK\n",
 		"bidirectional  1    0         1\n",
 		"unary          3    1         2\n",
-		"2 quiet points, 1 of them full; 0 comparisons in between; 1 RPCs abandoned\n",
+		"2 quiet points, 1 of them full; 0 comparisons in between; 1 RPCs abandoned; sessions were told 0 times to move\n",
 		"4 goroutines, at first 1; 5.0 MB of heap, at first 2.0; 6 nodes in ledgers, at first 3\n",
 	} {
 		assert.Contains(t, text, line)

@@ -23,6 +23,7 @@ const (
 	deadlined               // by its deadline
 	held                    // by both sides or by the client, at its moment of the plan
 	abandoned               // by the server alone: the client does not notice before its moment
+	moving                  // as held, over all the streams that it takes when it is told to move
 )
 
 // limit is when an RPC ends that is to be over soon and is kept from it; held ones have as long to open.
@@ -67,6 +68,7 @@ var traffic = []kind{
 	{name: "bidirectional, deadline", share: 3, stream: bidirectional, ending: deadlined},
 	{name: "bidirectional, held", share: 3, stream: bidirectional, ending: held},
 	{name: "bidirectional, abandoned", share: 2, stream: bidirectional, ending: abandoned},
+	{name: "bidirectional, moves", share: 6, stream: bidirectional, ending: moving},
 }
 
 // kindOf returns the kind of that name; the plan knows no others.

@@ -3,7 +3,6 @@ package debugpage
 import (
 	"cmp"
 	"html/template"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,7 +47,11 @@ type service struct {
 	Key          string // "" for a private one
 	InFlight     int64
 	Waiting      int64
+	Granted      int64  // of those in flight
+	Reserved     int64  // likewise
+	Moving       int64  // streams
 	Spread       string // most minus fewest
+	Fleet        *fleet // nil where reports are not used
 	States       []stateCount
 	Rows         []row
 	Found        int // endpoints that fit the filter
@@ -64,20 +67,27 @@ type stateCount struct {
 // row is one endpoint.
 type row struct {
 	Name       string
-	Others     string // its other addresses
+	Addresses  string // those that the name does not tell
 	State      state.EndpointState
 	InFlight   int64
+	Report     report
+	Granted    int64 // of those in flight
+	Reserved   int64 // likewise
+	Leaving    int64 // likewise
+	Arriving   int64 // likewise
 	Penalty    int64
 	Weight     string
 	Cap        string
-	Full       bool
+	Full       string // why, when it has no room
 	SlowStart  string // the part of its weight that it has, while it starts slowly
 	Priority   string
 	Oldest     string
 	Picks      uint64
-	Level      float64 // in flight over weight
+	Level      float64 // in flight over weight, with what others have
 	LoadBar    int     // of 1000, what is in flight over weight
-	PenaltyBar int     // of 1000, the penalty over weight, after it
+	OthersBar  int     // of 1000, what others have, after it
+	PenaltyX   int     // of 1000, where the penalty begins, after these
+	PenaltyBar int     // of 1000, the penalty over weight
 	FairMark   int     // of 1000, where it would be if all were level
 }
 
@@ -119,8 +129,8 @@ func (q query) overview(all []state.Snapshot) overview {
 
 func (q query) service(s state.Snapshot) service {
 	v := service{
-		Key: s.ResourceKey, InFlight: s.InFlight, Waiting: s.Waiting, EndpointSets: s.EndpointSets,
-		Spread: strconv.FormatFloat(math.Round(s.Imbalance*10)/10, 'f', -1, 64),
+		Key: s.ResourceKey, InFlight: s.InFlight, Waiting: s.Waiting, Granted: s.Granted, Reserved: s.Reserved, Moving: s.Moving, EndpointSets: s.EndpointSets,
+		Spread: tenths(s.Imbalance), Fleet: fleetOf(s.Fleet),
 	}
 	counts := map[state.EndpointState]int{}
 	scale := scaleOf(s.Endpoints)
@@ -149,25 +159,38 @@ func (q query) service(s state.Snapshot) service {
 // scale makes bars of one service comparable.
 type scale struct {
 	mean float64 // weight of those that may be chosen; 1 without one
-	fair float64 // what they would have in flight over weight, were they level
+	fair float64 // what they would have in flight over weight, were they level; of those that report, where some do
 	most float64 // highest load over weight of all
+}
+
+// sums are over endpoints that may be chosen.
+type sums struct{ load, weights, endpoints float64 }
+
+func (s *sums) add(load int64, weight uint32) {
+	s.load += float64(load)
+	s.weights += float64(weight)
+	s.endpoints++
 }
 
 func scaleOf(endpoints []state.EndpointSnapshot) scale {
 	s := scale{mean: 1}
-	var inFlight, weights, eligible float64
+	var all, told sums
 	for _, ep := range endpoints {
 		if m, ok := ep.Eligible(); ok {
-			inFlight += float64(ep.InFlight)
-			weights += float64(m.Weight)
-			eligible++
+			all.add(ep.InFlight, m.Weight)
+			if r := ep.Report(); r.Told {
+				told.add(ep.InFlight+r.Others, m.Weight)
+			}
 		}
 	}
-	if eligible > 0 {
-		s.mean, s.fair = weights/eligible, inFlight/weights
+	if all.endpoints > 0 {
+		s.mean, s.fair = all.weights/all.endpoints, all.load/all.weights
+	}
+	if told.endpoints > 0 {
+		s.fair = told.load / told.weights
 	}
 	for _, ep := range endpoints {
-		s.most = max(s.most, s.perWeight(ep, ep.InFlight+ep.Penalty))
+		s.most = max(s.most, s.perWeight(ep, ep.InFlight+ep.Report().Others+ep.Penalty))
 	}
 	return s
 }
@@ -182,17 +205,18 @@ func (s scale) perWeight(ep state.EndpointSnapshot, load int64) float64 {
 }
 
 func (s scale) row(ep state.EndpointSnapshot) row {
+	said := ep.Report()
 	r := row{
-		Name: ep.Address(), State: ep.State, InFlight: ep.InFlight, Penalty: ep.Penalty, Picks: ep.Picks,
-		Level: s.perWeight(ep, ep.InFlight),
+		Name: ep.Address(), State: ep.State, InFlight: ep.InFlight, Granted: ep.Granted, Reserved: ep.Reserved, Leaving: ep.Leaving, Arriving: ep.Arriving, Penalty: ep.Penalty,
+		Picks: ep.Picks, Report: reportOf(said), Level: s.perWeight(ep, ep.InFlight+said.Others),
 	}
 	if others := ep.Addresses; ep.ID != "" {
-		r.Name, r.Others = ep.ID, strings.Join(others, ", ")
+		r.Name, r.Addresses = ep.ID, strings.Join(others, ", ")
 	} else if len(others) > 1 {
-		r.Others = strings.Join(others[1:], ", ")
+		r.Addresses = strings.Join(others[1:], ", ")
 	}
 	if m, ok := ep.Eligible(); ok {
-		r.Weight, r.Priority, r.Full = decimal(m.Weight), decimal(m.Priority), m.Full
+		r.Weight, r.Priority, r.Full = decimal(m.Weight), decimal(m.Priority), fullness(ep)
 		if m.SlowStartFactor < 1 {
 			r.SlowStart = strconv.Itoa(int(m.SlowStartFactor*100)) + " %"
 		}
@@ -204,7 +228,8 @@ func (s scale) row(ep state.EndpointSnapshot) row {
 	if ep.InFlight > 0 {
 		r.Oldest = (time.Duration(ep.OldestSeconds) * time.Second).String()
 	}
-	r.LoadBar, r.PenaltyBar = s.thousandths(r.Level), s.thousandths(s.perWeight(ep, ep.Penalty))
+	r.LoadBar, r.PenaltyX = s.thousandths(s.perWeight(ep, ep.InFlight)), s.thousandths(r.Level)
+	r.OthersBar, r.PenaltyBar = r.PenaltyX-r.LoadBar, s.thousandths(s.perWeight(ep, ep.Penalty))
 	return r
 }
 

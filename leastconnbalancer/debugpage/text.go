@@ -27,19 +27,66 @@ func writeText(w io.Writer, v overview) {
 		for _, c := range s.States {
 			states = append(states, fmt.Sprint(c.Count, " ", c.State))
 		}
-		fmt.Fprintf(w, "\n%s: %d in flight, %d waiting, spread %s; endpoints: %s\n\n",
-			name, s.InFlight, s.Waiting, s.Spread, cmp.Or(strings.Join(states, ", "), "none"))
+		fmt.Fprintf(w, "\n%s: %d in flight, %d waiting, %sspread %s%s; endpoints: %s\n\n",
+			name, s.InFlight, s.Waiting, s.pending(), s.Spread, s.Fleet.text(), cmp.Or(strings.Join(states, ", "), "none"))
 		writeEndpoints(w, s)
 		writeChannels(w, s)
 	}
 }
 
+// pending names, where there are some, the RPCs in flight that no endpoint has yet, and
+// streams that move.
+func (s service) pending() string {
+	text := ""
+	if s.Granted > 0 {
+		text += fmt.Sprintf("%d granted, ", s.Granted)
+	}
+	if s.Reserved > 0 {
+		text += fmt.Sprintf("%d reserved, ", s.Reserved)
+	}
+	if s.Moving > 0 {
+		text += fmt.Sprintf("%d moving, ", s.Moving)
+	}
+	return text
+}
+
+// extra is a cell at the end of a table's line. Its column is there where the service
+// has some of what it shows.
+type extra struct {
+	of   int64 // there is one above 0
+	cell any
+}
+
+func cells(all ...extra) string {
+	text := ""
+	for _, e := range all {
+		if e.of > 0 {
+			text += fmt.Sprintf("%v\t", e.cell)
+		}
+	}
+	return text
+}
+
+func (s service) endpointCells(granted, reserved, leaving, arriving, others, report any) string {
+	reports := int64(0)
+	if s.Fleet != nil {
+		reports = 1
+	}
+	return cells(extra{s.Granted, granted}, extra{s.Reserved, reserved}, extra{s.Moving, leaving}, extra{s.Moving, arriving},
+		extra{reports, others}, extra{reports, report})
+}
+
+func (s service) channelCells(granted, reserved, moving any) string {
+	return cells(extra{s.Granted, granted}, extra{s.Reserved, reserved}, extra{s.Moving, moving})
+}
+
 func writeEndpoints(w io.Writer, s service) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "endpoint\tstate\tin flight\tpenalty\tweight\tcap\tramp\tpriority\toldest\tpicks\t")
+	fmt.Fprintln(t, "endpoint\tstate\tin flight\tpenalty\tweight\tcap\tramp\tpriority\toldest\tpicks\t"+s.endpointCells("granted", "reserved", "leaving", "arriving", "others", "report"))
 	for _, r := range s.Rows {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", printable(r.Name), r.State, r.InFlight, r.Penalty,
-			dash(r.Weight), dash(r.Cap), dash(r.SlowStart), dash(r.Priority), dash(r.Oldest), r.Picks)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", printable(r.Name), r.state(), r.InFlight, r.Penalty,
+			dash(r.Weight), dash(r.Cap), dash(r.SlowStart), dash(r.Priority), dash(r.Oldest), r.Picks,
+			s.endpointCells(r.Granted, r.Reserved, r.Leaving, r.Arriving, dash(r.Report.Others), r.Report.text()))
 	}
 	t.Flush()
 	if s.More > 0 {
@@ -47,11 +94,20 @@ func writeEndpoints(w io.Writer, s service) {
 	}
 }
 
+// state is the row's state, and why it has no room where its cap does not tell.
+func (r row) state() string {
+	if r.Full == "" || r.Full == full {
+		return string(r.State)
+	}
+	return string(r.State) + ", " + r.Full
+}
+
 func writeChannels(w io.Writer, s service) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\nchannel\tpicks\twaiting\thad to wait\tretried elsewhere\tpenalties\tdouble releases\t")
+	fmt.Fprintln(t, "\nchannel\tpicks\twaiting\thad to wait\tretried elsewhere\tpenalties\tdouble releases\t"+s.channelCells("granted", "reserved", "moving"))
 	for _, r := range s.EndpointSets {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", dash(printable(r.Name)), r.Picks, r.Waiting, r.Queued, r.RetriesToOtherEndpoint, r.Penalties, r.DoubleReleases)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", dash(printable(r.Name)), r.Picks, r.Waiting, r.Queued, r.RetriesToOtherEndpoint,
+			r.Penalties, r.DoubleReleases, s.channelCells(r.Granted, r.Reserved, r.Moving))
 	}
 	t.Flush()
 	for _, r := range s.EndpointSets {

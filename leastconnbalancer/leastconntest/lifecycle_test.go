@@ -23,7 +23,7 @@ func TestNodeGoAwayKeepsStreamsAndTakesNewConnections(t *testing.T) {
 		a.GoAway()
 		eventually(t, "the channel to reconnect", func() bool { return a.Conns() == round })
 	}
-	// A stream of the third connection, which then ages as the others did.
+	// A stream of the fourth connection, which then ages as the others did.
 	require.NoError(t, c.WaitServed(t.Context(), a))
 	late, err := c.Open(t.Context())
 	require.NoError(t, err)

@@ -21,14 +21,15 @@ type connCounts struct {
 type portListener struct {
 	listener net.Listener
 	counts   *connCounts
+	limits   *streamLimits
 	done     chan struct{} // closed when the accept loop has ended
 
-	mu sync.Mutex
+	mu sync.Mutex // held while a connection is handed over
 	to *serverListener
 }
 
-func newPortListener(listener net.Listener, counts *connCounts, to *serverListener) *portListener {
-	f := &portListener{listener: listener, counts: counts, done: make(chan struct{}), to: to}
+func newPortListener(listener net.Listener, counts *connCounts, limits *streamLimits, to *serverListener) *portListener {
+	f := &portListener{listener: listener, counts: counts, limits: limits, done: make(chan struct{}), to: to}
 	go f.accept()
 	return f
 }
@@ -54,31 +55,23 @@ func (f *portListener) accept() {
 		if err != nil {
 			return
 		}
-		f.counts.accepted.Add(1)
-		f.counts.open.Add(1)
-		counted := &countedConn{Conn: conn, open: &f.counts.open}
-		if !f.deliver(counted) {
-			counted.Close()
-		}
+		f.deliver(conn)
 	}
 }
 
-// deliver reports false if the node has been stopped meanwhile.
-func (f *portListener) deliver(conn net.Conn) bool {
-	for {
-		f.mu.Lock()
-		to := f.to
-		f.mu.Unlock()
-		if to == nil {
-			return false
-		}
-		select {
-		case to.conns <- conn:
-			return true
-		case <-to.closed:
-			// Its server was told to go away between the two steps, so f.to has its successor.
-		}
+// deliver counts a connection and hands it over in one step, so that no server is succeeded while a connection that counts
+// is on its way to it. It would go to the successor, which has nothing to tell it.
+func (f *portListener) deliver(conn net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts.accepted.Add(1)
+	f.counts.open.Add(1)
+	limited := f.limits.add(&countedConn{Conn: conn, open: &f.counts.open})
+	if f.to == nil {
+		limited.Close()
+		return
 	}
+	f.to.conns <- limited // its server takes it, for it runs until it has a successor
 }
 
 // countedConn counts itself out when it is closed.
@@ -152,6 +145,9 @@ func (n *Node) newServer() *runningServer {
 	}
 	grpc_testing.RegisterTestServiceServer(g.server, service{node: n})
 	grpc_health_v1.RegisterHealthServer(g.server, n.health)
+	if n.opts.Register != nil {
+		n.opts.Register(g.server)
+	}
 	go func() {
 		defer close(g.served)
 		// Serve ends when the server is stopped; there is nothing to learn from its error.

@@ -27,6 +27,8 @@ type Options struct {
 	Delay time.Duration
 	// Fail ends every RPC at once with this code. Default: codes.OK, which does not. See SetFail.
 	Fail codes.Code
+	// Register registers further services at every grpc.Server of the node. Default: none.
+	Register func(grpc.ServiceRegistrar)
 	// Panic lets every RPC handler panic. See SetPanic.
 	Panic bool
 }
@@ -39,6 +41,7 @@ type Node struct {
 	conns  connCounts
 	rpcs   rpcCounts
 	behaviour
+	streamLimits streamLimits
 
 	// background counts what Close waits for: servers draining after GoAway and the receiving halves of handlers.
 	background sync.WaitGroup
@@ -157,6 +160,29 @@ func (n *Node) Stop() {
 	}
 }
 
+// GracefulStop is Stop for a node that lets its RPCs end: its port refuses connections, its clients get a GOAWAY, and it
+// returns when the last RPC has ended, or Stop has been called.
+func (n *Node) GracefulStop() {
+	n.mu.Lock()
+	port := n.port
+	if n.current != nil {
+		n.draining = append(n.draining, n.current)
+	}
+	servers := slices.Clone(n.draining)
+	n.port, n.current = nil, nil
+	n.mu.Unlock()
+
+	if port != nil {
+		port.close()
+		n.reserve()
+	}
+	for _, g := range servers {
+		g.server.GracefulStop()
+		<-g.served
+		n.drained(g)
+	}
+}
+
 // reserve keeps the port of a stopped node until serve or Close.
 func (n *Node) reserve() {
 	release := reservePort(n.opts.Addr)
@@ -212,6 +238,6 @@ func (n *Node) serve() error {
 		n.opts.Addr = addr
 	}
 	n.current = n.newServer()
-	n.port = newPortListener(listener, &n.conns, n.current.listener)
+	n.port = newPortListener(listener, &n.conns, &n.streamLimits, n.current.listener)
 	return nil
 }

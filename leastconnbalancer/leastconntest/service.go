@@ -24,8 +24,8 @@ type service struct {
 
 func (s service) header() metadata.MD { return metadata.Pairs(NodeHeader, s.node.Name()) }
 
-// UnaryCall names the node, after the delay and hold that are set.
-func (s service) UnaryCall(ctx context.Context, _ *grpc_testing.SimpleRequest) (*grpc_testing.SimpleResponse, error) {
+// UnaryCall names the node, after the delay and hold that are set, and sends as many bytes as are asked for.
+func (s service) UnaryCall(ctx context.Context, request *grpc_testing.SimpleRequest) (*grpc_testing.SimpleResponse, error) {
 	if err := grpc.SetHeader(ctx, s.header()); err != nil {
 		return nil, err
 	}
@@ -33,7 +33,11 @@ func (s service) UnaryCall(ctx context.Context, _ *grpc_testing.SimpleRequest) (
 		return nil, err
 	}
 	s.node.panicIfSet()
-	return &grpc_testing.SimpleResponse{Username: s.node.Name()}, nil
+	response := &grpc_testing.SimpleResponse{Username: s.node.Name()}
+	if size := request.GetResponseSize(); size > 0 {
+		response.Payload = &grpc_testing.Payload{Body: make([]byte, size)}
+	}
+	return response, nil
 }
 
 // StreamingOutputCall sends one response and holds the stream until the node or the client ends it.

@@ -75,6 +75,10 @@ func (s *Stream) End() error {
 	return s.Wait()
 }
 
+// CloseSend half-closes the stream, for which the node ends it. Other than the other methods it may be called while Wait
+// runs.
+func (s *Stream) CloseSend() error { return s.call.CloseSend() }
+
 // Wait reads the stream to its end without asking for it, for a node that ends or fails its streams. The error is nil
 // if the node ended the stream with codes.OK.
 func (s *Stream) Wait() error {

@@ -67,15 +67,27 @@ func (r *endpointSet) count(readySet int, is func(*member) bool) int {
 	return len(r.those(func(mb *member) bool { return mb.readySet == readySet && is(mb) }))
 }
 
+// bestNoRoom returns what an RPC that may not wait for its connection is given.
+func (r *endpointSet) bestNoRoom(readySets []int) (c choice) {
+	for _, v := range readySets {
+		c = choice{r.best(v, noRoom, true, nil), v, noRoom, true}
+		if len(c.best) > 0 {
+			break
+		}
+	}
+	return c
+}
+
 // Choose counts what c has come to, which avoided some addresses.
-func (m *model) Choose(id int, c choice, addr string, except ...string) {
+func (m *model) Choose(id int, c choice, addr string, except ...string) *lease {
 	r := m.sets[id]
 	v := r.readySets[c.readySet]
 	o := v.orders[c.in]
 	aside := o.setAside(except)
 	v.picks++
 	o.charge(r.members[addr], c.forced || len(aside) > 0)
-	m.endpoints[addr].picks++
-	m.count(m.endpoints[addr], 1)
+	le := m.newLease(r, m.endpoints[addr])
+	le.connect(r.members[addr].connection)
 	o.putBack(aside)
+	return le
 }

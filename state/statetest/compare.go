@@ -14,7 +14,7 @@ import (
 func (m *model) Compare(s state.Snapshot) error {
 	errs := []error{m.err}
 	m.unsure = false
-	sum, waiting, granted := 0, 0, 0
+	var sum, waiting, granted, reserved int
 	scores := map[*member]state.MemberSnapshot{}
 	for _, n := range s.Endpoints {
 		errs = append(errs, m.compareEndpoint(n, scores))
@@ -31,20 +31,23 @@ func (m *model) Compare(s state.Snapshot) error {
 		errs = append(errs, m.compareSet(rs))
 		waiting += int(rs.Waiting)
 		granted += int(rs.Granted)
+		reserved += int(rs.Reserved)
 	}
 	if len(s.Endpoints) != len(m.endpoints) || len(s.EndpointSets) != len(m.sets) {
 		errs = append(errs, fmt.Errorf("%d endpoints and %d endpoint sets, want %d and %d", len(s.Endpoints), len(s.EndpointSets), len(m.endpoints), len(m.sets)))
 	}
-	if int(s.InFlight) != sum || int(s.Waiting) != waiting || int(s.Granted) != granted {
-		errs = append(errs, fmt.Errorf("%d in flight, %d waiting and %d granted, want %d, %d and %d", s.InFlight, s.Waiting, s.Granted, sum, waiting, granted))
+	got := [...]int{int(s.InFlight), int(s.Waiting), int(s.Granted), int(s.Reserved)}
+	if want := [...]int{sum, waiting, granted, reserved}; got != want {
+		errs = append(errs, fmt.Errorf("in flight, waiting, granted and reserved are %d, want %d", got, want))
 	}
 	return errors.Join(errs...)
 }
 
 // known is what the model knows of an endpoint, too.
 type known struct {
-	state                                      state.EndpointState
-	inFlight, granted, penalty, members, picks int
+	state                                                state.EndpointState
+	inFlight, granted, reserved, penalty, members, picks int
+	oldest                                               float64
 }
 
 func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]state.MemberSnapshot) error {
@@ -52,8 +55,8 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]sta
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
 	}
-	got := known{s.State, int(s.InFlight), int(s.Granted), int(s.Penalty), len(s.Members), int(s.Picks)}
-	if want := (known{n.state(), n.inFlight, n.granted(), len(n.penalties), len(n.members), n.picks}); got != want {
+	got := known{s.State, int(s.InFlight), int(s.Granted), int(s.Reserved), int(s.Penalty), len(s.Members), int(s.Picks), s.OldestSeconds}
+	if want := (known{n.state(), len(n.leases), n.granted(), n.reserved(), len(n.penalties), len(n.members), n.picks, n.oldest(m.now).Seconds()}); got != want {
 		return fmt.Errorf("%s is %+v, want %+v", n.addr, got, want)
 	}
 	for _, ms := range s.Members {
@@ -73,11 +76,19 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]sta
 // granted returns how many leases of n RPCs that wait have not taken up.
 func (n *endpoint) granted() (sum int) {
 	for _, mb := range n.members {
-		for _, t := range mb.set.granted {
-			if t.on == n {
+		for _, t := range mb.set.granted() {
+			if t.lease.on == n {
 				sum++
 			}
 		}
+	}
+	return sum
+}
+
+// reserved returns how many RPCs wait for n to connect, or are to take it up.
+func (n *endpoint) reserved() (sum int) {
+	for _, mb := range n.members {
+		sum += len(mb.connecting.reserved)
 	}
 	return sum
 }
@@ -102,14 +113,17 @@ func (n *endpoint) state() state.EndpointState {
 
 func (mb *member) compare(s state.MemberSnapshot) error {
 	want := state.MemberSnapshot{
-		EndpointSet: s.EndpointSet, Ready: mb.readySet != none, MaxInFlight: int64(mb.limit), Full: mb.full(),
-		EffectiveWeight: s.EffectiveWeight, Score: s.Score, Next: s.Next, SlowStartFactor: s.SlowStartFactor,
+		EndpointSet: s.EndpointSet, Ready: mb.readySet != none, MaxInFlight: int64(mb.limit), Full: mb.full(), Connection: mb.connection.snapshot(),
+		EffectiveWeight: s.EffectiveWeight, Score: s.Score, Next: s.Next, SlowStartFactor: s.SlowStartFactor, Report: s.Report,
 	}
 	if want.Ready {
 		want.Priority, want.Weight, want.Draining = uint32(mb.readySet), mb.weight, mb.weight == 0
 	}
-	room, over := &mb.seats[withRoom], &mb.seats[overfull]
-	if s != want || s.SlowStartFactor != mb.factor || (room.selectable || over.placed) != (s.Score > 0) || room.placed != (s.EffectiveWeight > 0) {
+	room, scored := &mb.seats[withRoom], mb.seats[overfull].placed || mb.seats[noRoom].placed
+	if s.Report.Others > 0 || (s.Report.Told || s.Report.Silent) && (mb.set.reports == 0 || !mb.eligible()) {
+		return fmt.Errorf("its report is %+v", s.Report)
+	}
+	if s != want || s.SlowStartFactor != mb.factor || (room.selectable || scored) != (s.Score > 0) || room.placed != (s.EffectiveWeight > 0) {
 		return fmt.Errorf("it is %+v, want %+v with factor %v, seats %+v", s, want, mb.factor, mb.seats)
 	}
 	if room.placed && s.EffectiveWeight != room.class && !(room.either && mb.adopt(s.EffectiveWeight)) {
@@ -149,7 +163,7 @@ func (v *order) compareScores(score map[*member]state.MemberSnapshot) error {
 		s := score[mb]
 		phase := s.Score*v.class(mb) - float64(mb.endpoint.load())
 		w := v.waits[v.class(mb)]
-		if want := v.phase(v.class(mb)); w.known && math.Abs(phase-want) > little*want {
+		if want := v.phase(v.class(mb)); w.known && !same(phase, want) {
 			return fmt.Errorf("the score of %s is %v: the phase is %v, want %v", mb.endpoint.addr, s.Score, phase, want)
 		}
 		if phase > 2*least && len(v.waits) > 1 {
@@ -181,10 +195,10 @@ func (m *model) compareSet(s state.EndpointSetSnapshot) error {
 		for _, v := range r.readySets {
 			picks += v.picks
 		}
-		picks -= len(r.granted) + r.lost
-		got := [...]int{int(s.Waiting), int(s.Granted), int(s.Picks), int(s.Queued), int(s.RetriesToOtherEndpoint), int(s.Penalties)}
-		if want := [...]int{len(r.waiting), len(r.granted), picks, r.queued, r.retries, r.penalties}; got != want {
-			return fmt.Errorf("endpoint set %s: waiting, granted, picks, queued, elsewhere, penalties are %v, want %v", s.Name, got, want)
+		picks -= len(r.granted()) + r.lost
+		got := [...]int{int(s.Waiting), int(s.Granted), int(s.Reserved), int(s.Picks), int(s.Queued), int(s.RetriesToOtherEndpoint), int(s.Penalties)}
+		if want := [...]int{len(r.waiting()), len(r.granted()), len(r.reservations), picks, r.queued, r.retries, r.penalties}; got != want {
+			return fmt.Errorf("endpoint set %s: waiting, granted, reserved, picks, queued, elsewhere, penalties are %v, want %v", s.Name, got, want)
 		}
 		return nil
 	}
@@ -193,18 +207,22 @@ func (m *model) compareSet(s state.EndpointSetSnapshot) error {
 
 // compareTotals returns how a ledger's totals differ from its snapshot. No address is
 // the first one of two endpoints.
-func compareTotals(s state.Snapshot, t *state.Totals) error {
-	want := state.Totals{InFlight: s.InFlight, Waiting: s.Waiting, Imbalance: s.Imbalance, Endpoints: map[state.EndpointState]int64{}}
+func compareTotals(s state.Snapshot, got state.Totals) error {
+	want := state.Totals{InFlight: s.InFlight, Waiting: s.Waiting, Imbalance: s.Imbalance, Fleet: s.Fleet, Endpoints: map[state.EndpointState]int64{}}
 	for _, n := range s.Endpoints {
 		want.OldestSeconds = max(want.OldestSeconds, n.OldestSeconds)
 		want.Endpoints[n.State]++
-		want.ByAddress = append(want.ByAddress, state.AddressLoad{Address: n.Address(), InFlight: n.InFlight})
+		want.ByAddress = append(want.ByAddress, state.AddressLoad{Address: n.Address(), InFlight: n.InFlight, Report: n.Report()})
 	}
-	got := *t
-	if d := math.Abs(got.Imbalance - want.Imbalance); d > 1e-9*want.Imbalance {
-		return fmt.Errorf("the imbalance is %v in the totals, %v in the snapshot", got.Imbalance, want.Imbalance)
+	for _, of := range []struct {
+		got  *float64
+		want float64
+	}{{&got.Imbalance, want.Imbalance}, {&got.Fleet.Imbalance, want.Fleet.Imbalance}} {
+		if d := math.Abs(*of.got - of.want); d > 1e-9*of.want {
+			return fmt.Errorf("an imbalance is %v in the totals, %v in the snapshot", *of.got, of.want)
+		}
+		*of.got = of.want // sums of floats depend on their order
 	}
-	got.Imbalance = want.Imbalance // sums of floats depend on their order
 	if !reflect.DeepEqual(got, want) {
 		return fmt.Errorf("the totals are %+v, want %+v", got, want)
 	}

@@ -2,6 +2,7 @@ package statetest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,7 +43,6 @@ func (s *script) guard(id int) error {
 func (s *script) guarded(id int, g state.Guards) {
 	r := s.sets[id]
 	g.Wake = r.wake
-	r.penalty = g.FailurePenalty
 	r.endpointSet.SetGuards(g)
 	s.model.Guard(id, g)
 }
@@ -86,7 +86,7 @@ func (s *script) join(id, k int) []string {
 func (s *script) remove(id int) error {
 	r := s.sets[id]
 	k := 1 + s.next(3)
-	if len(s.model.sets[id].granted) > 0 {
+	if r := s.model.sets[id]; len(r.granted())+len(r.reservations) > 0 {
 		k = 1 // what is revoked may go to one that leaves next
 	}
 	var leave []*state.Member
@@ -108,6 +108,7 @@ func (s *script) remove(id int) error {
 func (s *script) set(id int, addr string, readySet int, weight uint32) {
 	r := s.sets[id]
 	m := r.members[addr]
+	s.reopen(id, addr)
 	m.readySet, m.weight, m.value = readySet, weight, &scriptValue{addr}
 	r.readySets[readySet].Set(m.Member, weight, m.value)
 	s.model.Set(id, readySet, addr, weight)
@@ -137,11 +138,15 @@ func (s *script) flap(id int) error {
 		s.set(id, addr, m.readySet, m.weight)
 		return nil
 	}
+	s.unset(id, addr)
+	return nil
+}
+
+func (s *script) unset(id int, addr string) {
 	for _, v := range s.sets[id].readySets { // the other one passes it over
-		v.Remove(m.Member)
+		v.Remove(s.sets[id].members[addr].Member)
 	}
 	s.model.Remove(id, addr)
-	return nil
 }
 
 // comeBack makes an address ready after a failure.
@@ -171,14 +176,10 @@ func (s *script) capped(id int, addr string, limit uint32) {
 
 // listed returns one of the addresses that an endpoint set lists, "" without one.
 func (s *script) listed(id int) string {
-	r := s.sets[id]
-	if len(r.members) == 0 {
+	if len(s.sets[id].members) == 0 {
 		return ""
 	}
-	addrs := make([]string, 0, len(r.members))
-	for a := range r.members {
-		addrs = append(addrs, a)
-	}
-	slices.Sort(addrs)
-	return of(s, addrs)
+	return of(s, s.allListed(id))
 }
+
+func (s *script) allListed(id int) []string { return slices.Sorted(maps.Keys(s.sets[id].members)) }

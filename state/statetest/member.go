@@ -7,13 +7,15 @@ import (
 
 // member is an address in an endpoint set's list.
 type member struct {
-	endpoint *endpoint
-	set      *endpointSet
-	readySet int // none while not ready
-	weight   uint32
-	limit    uint32 // 0: none
+	endpoint   *endpoint
+	set        *endpointSet
+	readySet   int // none while not ready
+	weight     uint32
+	limit      uint32 // 0: none
+	connection *connection
 
-	seats [kinds]seat
+	connecting connecting
+	seats      [kinds]seat
 
 	slowStartPending bool // it begins when the member is ready
 	since            time.Duration
@@ -23,6 +25,7 @@ type member struct {
 
 // Set makes an address ready in a ready set.
 func (m *model) Set(id, readySet int, addr string, weight uint32) {
+	defer m.settle()
 	mb := m.sets[id].members[addr]
 	if mb.readySet == readySet && mb.weight == weight && !mb.slowStartPending {
 		return
@@ -42,18 +45,22 @@ func (m *model) Set(id, readySet int, addr string, weight uint32) {
 		mb.reweigh()
 	}
 	mb.updateEligibility()
-	if moves || weight == 0 {
-		m.revoke(mb)
-	}
-	m.grant(mb.set)
+	m.updateConnecting(mb)
+	m.revoke(mb)
 }
 
-// Remove makes an address not ready.
-func (m *model) Remove(id int, addr string) { m.remove(m.sets[id].members[addr]) }
+// Remove makes an address not ready, nor waited for.
+func (m *model) Remove(id int, addr string) {
+	defer m.settle()
+	mb := m.sets[id].members[addr]
+	m.remove(mb)
+	m.stopConnecting(mb)
+}
 
 func (m *model) remove(mb *member) {
 	if mb.readySet != none {
 		mb.unset()
+		m.updateConnecting(mb)
 		m.revoke(mb)
 	}
 }
@@ -66,6 +73,7 @@ func (mb *member) unset() {
 
 // Cap sets the address's cap.
 func (m *model) Cap(id int, addr string, limit uint32) {
+	defer m.settle()
 	mb := m.sets[id].members[addr]
 	mb.limit = limit
 	mb.updateEligibility()
@@ -75,22 +83,36 @@ func (m *model) Cap(id int, addr string, limit uint32) {
 func (mb *member) eligible() bool { return mb.readySet != none && mb.weight > 0 }
 
 func (mb *member) full() bool {
-	return mb.eligible() && mb.limit > 0 && mb.endpoint.load() >= int(mb.limit)
+	return mb.eligible() && (mb.connection.full() || mb.limit > 0 && mb.endpoint.load() >= int(mb.limit))
 }
 
 func (mb *member) busy() bool {
-	return mb.eligible() && mb.limit > 0 && mb.endpoint.inFlight >= int(mb.limit)
+	return mb.eligible() && (mb.connection.full() || mb.atCap())
+}
+
+func (mb *member) atCap() bool { return mb.limit > 0 && len(mb.endpoint.leases) >= int(mb.limit) }
+
+// fallback returns which other order mb is to be in, withRoom for none.
+func (mb *member) fallback() orderKind {
+	switch {
+	case mb.full() && !mb.busy():
+		return overfull
+	case mb.full() && !mb.atCap():
+		return noRoom
+	}
+	return withRoom
 }
 
 func (mb *member) order(kind orderKind) *order { return mb.set.readySets[mb.readySet].orders[kind] }
 
 // updateEligibility has mb in the order while it is eligible, selectable there while it
-// is not full, and in the other order while penalties alone fill it.
+// is not full, and in another order while penalties alone fill it, or its connection.
 func (mb *member) updateEligibility() {
-	room, over := &mb.seats[withRoom], &mb.seats[overfull]
-	is := mb.full() && !mb.busy()
-	if over.placed && !is {
-		mb.order(overfull).leave(mb)
+	room, is := &mb.seats[withRoom], mb.fallback()
+	for kind := overfull; kind < kinds; kind++ {
+		if mb.seats[kind].placed && kind != is {
+			mb.order(kind).leave(mb)
+		}
 	}
 	switch may := mb.eligible(); {
 	case may && !room.placed:
@@ -101,16 +123,23 @@ func (mb *member) updateEligibility() {
 	if room.placed {
 		mb.order(withRoom).setSelectable(mb, !mb.full())
 	}
-	if is && !over.placed {
-		mb.order(overfull).enter(mb, room.class)
+	if is != withRoom && !mb.seats[is].placed {
+		mb.order(is).enter(mb, room.class)
 	}
 }
 
 // reweigh gives mb the class of its weight in the order, and the same one in the other.
 func (mb *member) reweigh() {
 	mb.order(withRoom).reweigh(mb, mb.effective())
-	if mb.seats[overfull].placed {
-		mb.order(overfull).reweigh(mb, mb.seats[withRoom].class)
+	if is := mb.fallback(); mb.seats[is].placed && is != withRoom {
+		mb.order(is).reweigh(mb, mb.seats[withRoom].class)
+	}
+}
+
+// updateEligibility does so for n's members.
+func (n *endpoint) updateEligibility() {
+	for _, mb := range n.members {
+		mb.updateEligibility()
 	}
 }
 

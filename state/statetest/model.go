@@ -23,17 +23,21 @@ type model struct {
 	made      int  // endpoints, ever
 	unsure    bool // some weights wait to be compared
 
-	// takeUp has an RPC that was given room on one of the addresses take it up, and
-	// returns on which.
-	takeUp func(t *waiter, among []string) (string, error)
-	err    error // of it, the first
+	// takeUp has an RPC that was given room on one of the addresses take it up. It
+	// returns on which, and what to tell the lease.
+	takeUp func(t *waiter, among []string) (string, func(*lease), error)
+	err    error  // of it, the first
+	served []*rpc // those that have, and whose other waits have not ended yet
+	lost   bool   // it is chance what such a one was given besides
+
+	asking *acquisition // that is being made
 }
 
 // endpoint lives while an endpoint set lists its address or a lease of it is out.
 type endpoint struct {
 	addr      string
 	number    int // of those made
-	inFlight  int
+	leases    []*lease
 	picks     int
 	penalties []time.Duration // when each unit of penalty ends
 	since     time.Duration   // when its last slow start began
@@ -45,15 +49,17 @@ type endpointSet struct {
 	id        int
 	listed    bool
 	guards    state.Guards
+	reports   time.Duration // 0: not used
 	members   map[string]*member
 	readySets []*readySet
 
-	waiting   []*waiter // that wait, by arrival
-	granted   []*waiter
-	lapsed    []*waiter
+	waiters   []*waiter // by arrival
 	queueSets []int
 	told      bool // of queueSets
 	woken     bool // since last looked at
+
+	startup      *startup // nil without one
+	reservations []*reservation
 
 	queued, retries, penalties, lost int // ever
 }
@@ -74,11 +80,18 @@ func (m *model) Open(id, readySets int) {
 
 // Close takes an endpoint set away.
 func (m *model) Close(id int) {
+	defer m.settle()
 	r := m.sets[id]
-	granted := r.granted
-	r.waiting, r.granted, r.lapsed = nil, nil, nil
-	for _, t := range granted {
-		m.endLease(t.on)
+	var leases []*lease
+	for len(r.waiters) > 0 {
+		t := r.waiters[0]
+		t.remove()
+		if le := t.giveUp(); le != nil {
+			leases = append(leases, le)
+		}
+	}
+	for _, le := range leases {
+		m.endLease(le)
 	}
 	for _, mb := range r.members {
 		m.drop(mb)
@@ -90,19 +103,31 @@ func (m *model) Close(id int) {
 func (m *model) Add(id int, addr string) {
 	r, n := m.sets[id], m.endpoints[addr]
 	mb := &member{set: r, readySet: none, factor: 1, since: never}
+	mb.connection = newConnection(mb)
+	slowly := r.listed || r.guards.SlowStart.Window > 0 && m.inUse()
 	switch {
 	case n == nil:
 		m.made++
 		n = &endpoint{addr: addr, number: m.made, since: never}
 		m.endpoints[addr] = n
-		mb.slowStartPending = r.listed
-	case r.listed:
+		mb.slowStartPending = slowly
+	case slowly:
 		mb.slowStartPending = slices.ContainsFunc(n.members, func(o *member) bool { return o.slowStartPending })
 		mb.since = n.since
 	}
 	mb.endpoint = n
 	n.members = append(n.members, mb)
 	r.members[addr] = mb
+}
+
+// inUse reports whether an endpoint is.
+func (m *model) inUse() bool {
+	for _, n := range m.endpoints {
+		if len(n.leases) > 0 || slices.ContainsFunc(n.members, (*member).eligible) {
+			return true
+		}
+	}
+	return false
 }
 
 // Listed ends a list of addresses.
@@ -112,42 +137,29 @@ func (m *model) Listed(id int) {
 }
 
 // Drop takes an address off the list.
-func (m *model) Drop(id int, addr string) { m.drop(m.sets[id].members[addr]) }
+func (m *model) Drop(id int, addr string) {
+	defer m.settle()
+	m.drop(m.sets[id].members[addr])
+}
 
 func (m *model) drop(mb *member) {
 	m.remove(mb)
+	m.stopConnecting(mb)
+	mb.connection.member = nil
 	delete(mb.set.members, mb.endpoint.addr)
 	mb.endpoint.members = slices.DeleteFunc(mb.endpoint.members, func(o *member) bool { return o == mb })
 	m.retire(mb.endpoint)
 }
 
 func (m *model) retire(n *endpoint) {
-	if len(n.members) == 0 && n.inFlight == 0 {
+	if len(n.members) == 0 && len(n.leases) == 0 {
 		delete(m.endpoints, n.addr)
 		n.gone = true
 	}
 }
 
-// count changes what is in flight on n.
-func (m *model) count(n *endpoint, by int) {
-	n.inFlight += by
-	for _, mb := range n.members {
-		mb.updateEligibility()
-	}
-}
-
-// endLease ends a lease on n.
-func (m *model) endLease(n *endpoint) {
-	m.count(n, -1)
-	m.offer(n)
-	m.retire(n)
-}
-
-// Release ends a lease on addr.
-func (m *model) Release(addr string) { m.endLease(m.endpoints[addr]) }
-
 // load is what a score counts.
-func (n *endpoint) load() int { return n.inFlight + len(n.penalties) }
+func (n *endpoint) load() int { return len(n.leases) + len(n.penalties) }
 
 // sorted returns the addresses of members, each once.
 func sorted(ms []*member) []string {

@@ -22,14 +22,8 @@ func (s *script) openSet(id int) {
 }
 
 func (s *script) closeSet(id int) {
-	s.takeUpBut(id)
+	s.onOneEndpoint(id)
 	s.sets[id].endpointSet.Close()
-	for _, r := range slices.Clone(s.rpcs) {
-		if r.id == id {
-			s.forget(r)
-		}
-	}
-	synctest.Wait()
 	s.model.Close(id)
 	delete(s.sets, id)
 }
@@ -44,7 +38,7 @@ func (s *script) closeSome(id int) error {
 func (s *script) acquire(id int) error {
 	readySet := s.next(levels)
 	var best []string
-	if r := s.model.sets[id]; len(r.waiting)+len(r.granted) == 0 {
+	if r := s.model.sets[id]; len(r.waiting())+len(r.granted()) == 0 && r.startup == nil {
 		best = sorted(r.best(readySet, withRoom, false, nil))
 	}
 	lease, value, ok := s.sets[id].readySets[readySet].Acquire()
@@ -54,11 +48,13 @@ func (s *script) acquire(id int) error {
 		}
 		return nil
 	}
-	addr, err := s.hold(id, best, lease, value)
-	if err == nil {
-		s.model.Choose(id, choice{readySet: readySet, in: withRoom}, addr)
+	addr := value.(*scriptValue).addr
+	if !slices.Contains(best, addr) {
+		lease.Release()
+		return fmt.Errorf("%s was chosen, want one of %q", addr, best)
 	}
-	return err
+	s.hold(lease, value, s.model.Choose(id, choice{readySet: readySet, in: withRoom}, addr))
+	return s.checkValue(id, value)
 }
 
 // tried returns the endpoints of up to k live leases.
@@ -73,18 +69,18 @@ func (s *script) tried(k int) (*state.Tried, []string) {
 	return t, addrs
 }
 
-// hold keeps a lease that must be on one of some addresses.
-func (s *script) hold(id int, best []string, lease state.Lease, value any) (string, error) {
+// hold keeps a lease.
+func (s *script) hold(given state.Lease, value any, le *lease) {
+	s.live = append(s.live, scriptLease{given, le, value.(*scriptValue).addr})
+}
+
+// checkValue asserts that a member was chosen with the value that it has now.
+func (s *script) checkValue(id int, value any) error {
 	v := value.(*scriptValue)
-	r := s.sets[id]
-	s.live = append(s.live, scriptLease{lease, v.addr, id, r, s.model.now})
-	if !slices.Contains(best, v.addr) {
-		return "", fmt.Errorf("%s was chosen, want one of %q", v.addr, best)
+	if m := s.sets[id].members[v.addr]; m == nil || m.value != v {
+		return fmt.Errorf("%s was chosen with a value that it had before", v.addr)
 	}
-	if r.members[v.addr].value != v {
-		return "", fmt.Errorf("%s was chosen with a value that it had before", v.addr)
-	}
-	return v.addr, nil
+	return nil
 }
 
 func (s *script) drop(i int) scriptLease {
@@ -99,7 +95,7 @@ func (s *script) release(i int) error {
 	if !l.lease.Release() {
 		return fmt.Errorf("a live lease on %s was not given back", l.addr)
 	}
-	s.model.Release(l.addr)
+	s.model.Release(l.model)
 	return nil
 }
 
@@ -129,11 +125,7 @@ func (s *script) failAny(int) error {
 	if !l.lease.Fail() {
 		return fmt.Errorf("a live lease on %s was not given back", l.addr)
 	}
-	id := l.id
-	if s.sets[id] != l.set {
-		id = none
-	}
-	s.model.Fail(id, l.set.penalty, l.addr, l.start)
+	s.model.Fail(l.model)
 	return nil
 }
 
@@ -153,6 +145,7 @@ func (s *script) pass(int) error {
 	k := min(of(s, ticks), s.ticks)
 	s.ticks -= k
 	for range k {
+		s.stopOverdue()
 		time.Sleep(state.Tick)
 		synctest.Wait()
 		s.model.Tick()

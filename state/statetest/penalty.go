@@ -8,17 +8,15 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// Fail ends a lease on addr that an endpoint set has had since start, and that failed.
-// The endpoint set may be closed.
-func (m *model) Fail(id int, penalty time.Duration, addr string, start time.Duration) {
-	n := m.endpoints[addr]
-	m.count(n, -1)
-	if until := start + penalty; m.now < until && !n.isWorst() {
+// Fail ends a lease that failed. Its endpoint set may be closed.
+func (m *model) Fail(le *lease) {
+	defer m.settle()
+	n := le.on
+	le.end()
+	if until := le.start + le.set.guards.FailurePenalty; m.now < until && !n.isWorst() {
 		n.penalties = append(n.penalties, (until + state.Tick - 1).Truncate(state.Tick))
-		m.count(n, 0)
-		if r := m.sets[id]; r != nil {
-			r.penalties++
-		}
+		n.updateEligibility()
+		le.set.penalties++
 	}
 	m.offer(n)
 	m.retire(n)
@@ -56,7 +54,7 @@ func (m *model) expirePenalties() {
 		before := len(n.penalties)
 		n.penalties = slices.DeleteFunc(n.penalties, func(until time.Duration) bool { return until <= m.now })
 		room = room || len(n.penalties) < before
-		m.count(n, 0)
+		n.updateEligibility()
 	}
 	if room {
 		m.offerIn(slices.Collect(maps.Values(m.sets)))

@@ -1,10 +1,11 @@
 package statetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"testing/synctest"
+	"time"
 
 	"github.com/leastconn/grpc-leastconn/state"
 )
@@ -23,35 +24,51 @@ func (r *scriptSet) in(order []int) []*state.ReadySet {
 	return vs
 }
 
-func (s *script) serve(id int) error {
-	order := of(s, served)
-	r := s.sets[id]
-	r.endpointSet.SetQueueSets(r.in(order)...)
-	s.model.Serve(id, order)
-	return nil
+// scriptRPC is an RPC that waits, or has and asks again.
+type scriptRPC struct {
+	ctx context.Context
+	end context.CancelFunc
+	*rpc
 }
 
-// publish wakes the RPCs that wait.
-func (s *script) publish(id int) error {
-	s.sets[id].endpointSet.Published()
-	s.model.Publish(id)
-	return nil
+// deadlines are how far away those of RPCs are; 0: there is none.
+var deadlines = []time.Duration{0, 0, 0, 0, 60 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second}
+
+// deadlineContext has a deadline that does not end it.
+type deadlineContext struct {
+	context.Context
+	at time.Time
 }
 
-// pick is that of a new RPC, which may be a retry, or one that may not wait.
-func (s *script) pick(id int) error {
-	order := of(s, orders)
-	var tried *state.Tried
-	var addrs []string
-	if s.next(3) == 0 {
-		tried, addrs = s.tried(1 + s.next(3))
-	}
-	if s.next(8) == 0 {
-		return s.ask(&scriptRPC{id: id}, order, tried, addrs)
-	}
-	r := &scriptRPC{id: id}
+func (c deadlineContext) Deadline() (time.Time, bool) { return c.at, true }
+
+func (s *script) newRPC() *scriptRPC {
+	r := &scriptRPC{rpc: &rpc{}}
 	r.ctx, r.end = context.WithCancel(context.Background())
-	return s.ask(r, order, tried, addrs)
+	if d := of(s, deadlines); d > 0 {
+		r.ctx, r.deadline = deadlineContext{r.ctx, time.Now().Add(d)}, s.model.now+d
+	}
+	s.rpcs = append(s.rpcs, r)
+	return r
+}
+
+// attempt is the pick of an RPC, which may be a retry.
+func (s *script) attempt(r *scriptRPC, id int) error { return s.attemptIn(r, id, of(s, orders)) }
+
+func (s *script) attemptIn(r *scriptRPC, id int, order []int) error {
+	if s.next(3) > 0 {
+		return s.ask(r, id, order, nil, nil)
+	}
+	tried, addrs := s.tried(1 + s.next(3))
+	return s.ask(r, id, order, tried, addrs)
+}
+
+// pick is that of a new RPC, or of one that may not wait.
+func (s *script) pick(id int) error {
+	if s.next(8) == 0 {
+		return s.attempt(&scriptRPC{}, id)
+	}
+	return s.attempt(s.newRPC(), id)
 }
 
 // burst is the picks of several RPCs.
@@ -64,128 +81,74 @@ func (s *script) burst(id int) error {
 	return nil
 }
 
-// pickAgain is the pick of an RPC that waits or was granted room.
-func (s *script) pickAgain(int) error {
+// pickAgain is the pick of an RPC that waits or was granted room, or has been.
+func (s *script) pickAgain(id int) error {
 	if len(s.rpcs) == 0 {
 		return nil
 	}
-	return s.ask(of(s, s.rpcs), of(s, orders), nil, nil)
+	r := of(s, s.rpcs)
+	if len(r.waiters) > 0 && s.next(4) > 0 {
+		id = r.waiters[0].set.id
+	} else if len(r.reservations) > 0 && s.next(4) > 0 {
+		id = r.reservations[0].member.set.id
+	}
+	return s.attempt(r, id)
 }
 
-// ask has the RPC ask for room.
-func (s *script) ask(r *scriptRPC, order []int, tried *state.Tried, addrs []string) error {
-	set, model := s.sets[r.id], s.model.sets[r.id]
-	if r.waiter != nil {
-		r.waiter.seen()
-	}
-	want := s.model.expect(model, r.waiter, r.ctx != nil, order, addrs)
+// ask has the RPC ask for room in an endpoint set.
+func (s *script) ask(r *scriptRPC, id int, order []int, tried *state.Tried, addrs []string) error {
+	set := s.sets[id]
+	c := call{id: id, rpc: r.rpc, readySets: order, tried: addrs}
 	lease, value, outcome := set.endpointSet.AcquireOrQueue(r.ctx, tried, set.in(order)...)
-	if outcome != want.outcome {
-		return fmt.Errorf("outcome %d, want %d", outcome, want.outcome)
+	switch c.outcome = outcome; outcome {
+	case state.Chosen:
+		c.addr = value.(*scriptValue).addr
+	case state.Reserved:
+		c.addr = s.newlyReserved()
 	}
-	lapsed := r.waiter != nil && slices.Contains(model.lapsed, r.waiter)
-	if outcome == state.Queued {
-		switch {
-		case r.waiter == nil:
-			if !want.retry {
-				addrs = nil
-			}
-			r.waiter = s.model.enqueue(model, order, addrs)
-			s.rpcs = append(s.rpcs, r)
-		case lapsed:
-			model.rejoin(r.waiter)
+	a, err := s.model.Acquire(c)
+	if outcome != state.Chosen {
+		if r.rpc != nil && len(r.waiters)+len(r.reservations) == 0 {
+			s.forget(r)
 		}
-		return nil
+		return err
 	}
-	if r.ctx != nil {
+	if r.rpc != nil {
 		s.forget(r)
 	}
-	if outcome != state.Chosen {
-		return nil
-	}
-	addr, err := s.hold(r.id, sorted(want.best), lease, value)
-	switch {
-	case err != nil:
+	s.hold(lease, value, a.lease)
+	if err = cmp.Or(err, s.checkValue(id, value)); err != nil {
 		return err
-	case want.granted:
-		s.live[len(s.live)-1].start = r.waiter.start
-		s.model.used(r.waiter)
-		return nil
-	case want.retry:
-		model.retries++
-		s.model.Choose(r.id, want.choice, addr, addrs...)
-		return nil
 	}
-	s.model.Choose(r.id, want.choice, addr)
-	if lapsed {
-		model.lapsed = without(model.lapsed, r.waiter)
-		model.woken = true
-	}
-	if len(addrs) > 0 { // it has started over, and tried is empty
-		return s.ask(&scriptRPC{id: r.id}, order, tried, nil)
+	if a.startedOver && len(addrs) > 0 { // tried is empty
+		return s.ask(&scriptRPC{}, id, order, tried, nil)
 	}
 	return nil
+}
+
+// newlyReserved returns where more RPCs wait than the model knows of.
+func (s *script) newlyReserved() string {
+	for _, n := range s.ledger.Snapshot().Endpoints {
+		if int(n.Reserved) > s.model.endpoints[n.Address()].reserved() {
+			return n.Address()
+		}
+	}
+	return ""
 }
 
 // takeUp has an RPC that was granted room take it up.
-func (s *script) takeUp(t *waiter, among []string) (string, error) {
-	r := s.rpcOf(t)
-	lease, value, outcome := s.sets[r.id].endpointSet.AcquireOrQueue(r.ctx, nil, s.sets[r.id].readySets...)
-	if outcome != state.Chosen {
-		return "", fmt.Errorf("the RPC that came as number %d is not given room on one of %q", t.arrival, among)
-	}
+func (s *script) takeUp(t *waiter, among []string) (string, func(*lease), error) {
+	r, id := s.scriptOf(t.rpc), t.set.id
+	given, value, outcome := s.sets[id].endpointSet.AcquireOrQueue(r.ctx, nil, s.sets[id].readySets...)
 	s.forget(r)
-	return s.hold(r.id, among, lease, value)
-}
-
-func (s *script) rpcOf(t *waiter) *scriptRPC {
-	return s.rpcs[slices.IndexFunc(s.rpcs, func(r *scriptRPC) bool { return r.waiter == t })]
-}
-
-// takeUpBut takes up all that RPCs of an endpoint set were granted but what is on one
-// endpoint: which of several is given back first would be chance.
-func (s *script) takeUpBut(id int) {
-	granted := slices.Clone(s.model.sets[id].granted)
-	for _, t := range granted {
-		if t.on == granted[0].on {
-			continue
-		}
-		if err := s.ask(s.rpcOf(t), orders[0], nil, nil); err != nil {
-			s.model.err = err
-		}
+	if outcome != state.Chosen || !slices.Contains(among, value.(*scriptValue).addr) {
+		return among[0], func(*lease) {}, fmt.Errorf("the RPC that came as number %d is not given room on one of %q", t.arrival, among)
 	}
+	return value.(*scriptValue).addr, func(le *lease) { s.hold(given, value, le) }, s.checkValue(id, value)
 }
 
-// cancel ends an RPC that waits or was granted room.
-func (s *script) cancel(int) error {
-	if len(s.rpcs) > 0 {
-		r := of(s, s.rpcs)
-		s.forget(r)
-		synctest.Wait()
-		s.model.leave(r.waiter)
-	}
-	return nil
-}
-
-// pause has an RPC that waits or was granted room passed over.
-func (s *script) pause(int) error {
-	if len(s.rpcs) > 0 {
-		r := of(s, s.rpcs)
-		state.PauseWaiting(r.ctx, nil)
-		s.model.pause(r.waiter)
-	}
-	return nil
-}
-
-// serveElsewhere ends the wait of an RPC that lives on.
-func (s *script) serveElsewhere(int) error {
-	if len(s.rpcs) > 0 {
-		r := of(s, s.rpcs)
-		state.StopWaiting(r.ctx)
-		s.model.leave(r.waiter)
-		s.forget(r)
-	}
-	return nil
+func (s *script) scriptOf(q *rpc) *scriptRPC {
+	return s.rpcs[slices.IndexFunc(s.rpcs, func(r *scriptRPC) bool { return r.rpc == q })]
 }
 
 // forget ends an RPC's context and its part in the script.

@@ -1,35 +1,33 @@
 package statetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"testing/synctest"
-	"time"
 
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
 // script runs operations on a ledger and on the model side by side.
 type script struct {
-	ledger   *state.Ledger
-	model    *model
-	ops      []byte
-	ticks    int // that may pass
-	sets     map[int]*scriptSet
-	live     []scriptLease
-	released []state.Lease
-	rpcs     []*scriptRPC // that have a waiter
-	totals   *state.Totals
+	ledger      *state.Ledger
+	model       *model
+	ops         []byte
+	ticks       int // that may pass
+	sets        map[int]*scriptSet
+	live        []scriptLease
+	released    []state.Lease
+	rpcs        []*scriptRPC // that wait, or have
+	connections []*scriptConnection
+	totals      *state.LedgerTotals
 }
 
 type scriptSet struct {
 	endpointSet *state.EndpointSet
 	readySets   []*state.ReadySet
 	wake        chan struct{}
-	penalty     time.Duration
 	members     map[string]*scriptMember
 	mood
 }
@@ -52,18 +50,8 @@ type scriptValue struct{ addr string }
 
 type scriptLease struct {
 	lease state.Lease
+	model *lease
 	addr  string
-	id    int // of the endpoint set
-	set   *scriptSet
-	start time.Duration
-}
-
-// scriptRPC is an RPC that waits or was granted room.
-type scriptRPC struct {
-	ctx    context.Context
-	end    context.CancelFunc
-	id     int
-	waiter *waiter
 }
 
 // levels is the number of ready sets of each endpoint set.
@@ -81,6 +69,10 @@ func Run(ops []byte) error {
 	s.openSet(0)
 	for step := 0; len(s.ops) > 0; step++ {
 		name, err := s.step()
+		if s.model.lost {
+			s.abandon()
+			return nil
+		}
 		if err == nil {
 			err = s.check()
 		}
@@ -100,32 +92,24 @@ func (s *script) check() error {
 		if err := s.checkWake(id, r); err != nil {
 			return err
 		}
+		if is := r.endpointSet.Starting(); is != (s.model.sets[id].startup != nil) {
+			return fmt.Errorf("endpoint set %d starts up: %t", id, is)
+		}
+	}
+	if err := s.checkConnections(); err != nil {
+		return err
+	}
+	for _, r := range s.rpcs {
+		if err := s.checkQueued(r); err != nil {
+			return err
+		}
 	}
 	snapshot := s.ledger.Snapshot()
 	if again := s.ledger.SnapshotInSteps(); !reflect.DeepEqual(snapshot, again) {
 		return fmt.Errorf("the snapshot in steps is %+v, not %+v", again, snapshot)
 	}
 	s.totals = s.ledger.Totals(s.totals)
-	return errors.Join(s.model.Compare(snapshot), s.checkOldest(snapshot), compareTotals(snapshot, s.totals))
-}
-
-// checkOldest compares how old each endpoint's oldest lease is.
-func (s *script) checkOldest(snapshot state.Snapshot) error {
-	ages := map[string]time.Duration{}
-	for _, l := range s.live {
-		ages[l.addr] = max(ages[l.addr], s.model.now-l.start)
-	}
-	for _, r := range s.rpcs {
-		if on := r.waiter.on; on != nil {
-			ages[on.addr] = max(ages[on.addr], s.model.now-r.waiter.start)
-		}
-	}
-	for _, n := range snapshot.Endpoints {
-		if want := ages[n.Address()].Seconds(); n.OldestSeconds != want {
-			return fmt.Errorf("the oldest lease on %s is %vs old, want %vs", n.Address(), n.OldestSeconds, want)
-		}
-	}
-	return nil
+	return errors.Join(s.model.Compare(snapshot), compareTotals(snapshot, s.totals.Totals))
 }
 
 // checkWake asserts that an endpoint set wakes exactly when RPCs were given room.
@@ -144,9 +128,23 @@ func (s *script) checkWake(id int, r *scriptSet) error {
 	return nil
 }
 
+// checkQueued asserts where an RPC may leave Pick at once.
+func (s *script) checkQueued(r *scriptRPC) error {
+	for id, set := range s.sets {
+		want := len(r.waiters) == 1 && r.waiters[0].set.id == id && r.waiters[0].phase == queued && !r.waiters[0].doubtful
+		if got := set.endpointSet.StillQueued(r.ctx); got != want {
+			return fmt.Errorf("an RPC is still queued in endpoint set %d: %t, want %t", id, got, want)
+		}
+	}
+	return nil
+}
+
 func (s *script) end() error {
 	for id := range s.sets {
 		s.closeSet(id)
+	}
+	for len(s.rpcs) > 0 {
+		s.forget(s.rpcs[0])
 	}
 	for len(s.live) > 0 {
 		if err := s.release(0); err != nil {
@@ -200,7 +198,7 @@ var operations = []operation{
 	{"acquire", 7, (*script).acquire},
 	{"pick", 8, (*script).pick},
 	{"burst", 4, (*script).burst},
-	{"pick again", 5, (*script).pickAgain},
+	{"pick again", 8, (*script).pickAgain},
 	{"cancel", 2, (*script).cancel},
 	{"pause", 1, (*script).pause},
 	{"serve elsewhere", 1, (*script).serveElsewhere},
@@ -214,9 +212,17 @@ var operations = []operation{
 	{"set", 2, (*script).change},
 	{"flap", 2, (*script).flap},
 	{"come back", 1, (*script).comeBack},
+	{"start up", 4, (*script).startUp},
+	{"reconnect", 1, (*script).reconnect},
+	{"connected", 5, (*script).connected},
 	{"cap", 3, (*script).cap},
+	{"connect", 2, (*script).connect},
+	{"room", 3, (*script).room},
+	{"hang up", 1, (*script).hangUp},
 	{"guard", 1, (*script).guard},
 	{"serve", 1, (*script).serve},
+	{"report", 4, (*script).report},
+	{"use reports", 1, (*script).useReports},
 	{"publish", 2, (*script).publish},
 	{"pass", 4, (*script).pass},
 	{"close", 1, (*script).closeSome},

@@ -20,11 +20,15 @@ func (m *model) Guard(id int, g state.Guards) {
 
 // Tick lets one tick of time pass.
 func (m *model) Tick() {
+	defer m.settle()
 	m.now += state.Tick
 	m.expirePenalties()
 	m.expireWaits()
 	for _, r := range m.sets {
 		m.advanceAll(r.those(func(mb *member) bool { return mb.factor < 1 && mb.nextStep <= m.now }))
+	}
+	for _, res := range m.overdue(m.now) {
+		m.endReservation(res)
 	}
 }
 
@@ -44,8 +48,9 @@ func (m *model) advanceAll(ms []*member) {
 	for _, mb := range moved {
 		mb.seats[withRoom].either = slices.ContainsFunc(moved, mb.mixes)
 		if slices.ContainsFunc(moved, func(o *member) bool { return o != mb && o.set == mb.set && o.readySet == mb.readySet }) {
-			mb.order(withRoom).forget()
-			mb.order(overfull).forget()
+			for kind := range kinds {
+				mb.order(kind).forget()
+			}
 			m.unsure = true
 		}
 	}

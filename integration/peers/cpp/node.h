@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "load.h"
+
 // Held is an RPC that the node or its client ends.
 class Held {
  public:
@@ -22,11 +24,9 @@ class Node {
   explicit Node(std::string name) : name_(std::move(name)) {}
 
   const std::string& name() const { return name_; }
+  Load& load() { return load_; }
 
-  void Enter() {
-    std::lock_guard<std::mutex> lock(mu_);
-    ++live_;
-  }
+  void Enter() { load_.Begin(); }
 
   void Hold(std::shared_ptr<Held> rpc) {
     std::lock_guard<std::mutex> lock(mu_);
@@ -34,15 +34,12 @@ class Node {
   }
 
   void Leave(const std::shared_ptr<Held>& rpc) {
+    load_.End();
     std::lock_guard<std::mutex> lock(mu_);
-    --live_;
     held_.erase(rpc);
   }
 
-  int Live() {
-    std::lock_guard<std::mutex> lock(mu_);
-    return live_;
-  }
+  long Live() const { return load_.InFlight(); }
 
   // EndHeld ends the RPCs that are held now. It is not under the lock that it
   // calls them, since they may leave meanwhile.
@@ -57,7 +54,7 @@ class Node {
 
  private:
   const std::string name_;
+  Load load_;
   std::mutex mu_;
-  int live_ = 0;
   std::set<std::shared_ptr<Held>> held_;
 };

@@ -6,6 +6,7 @@ const readline = require('node:readline');
 const { parseArgs } = require('node:util');
 const grpc = require('@grpc/grpc-js');
 const protoLoader = require('@grpc/proto-loader');
+const { Load } = require('./load');
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -48,7 +49,7 @@ function parseFlags() {
 
 // Service answers RPCs, and ends those that are held.
 class Service {
-  live = 0;
+  load = new Load();
   held = new Set(); // a function for each, which ends it with a code
 
   constructor(name) {
@@ -79,7 +80,7 @@ class Service {
         return false;
       }
       over = true;
-      this.live--;
+      this.load.end();
       this.held.delete(end);
       return true;
     };
@@ -89,7 +90,7 @@ class Service {
       }
     };
     const end = (code) => finish({ code, message: 'ended on request' });
-    this.live++;
+    this.load.begin();
     if (asked(call, 'hold')) {
       this.held.add(end);
     }
@@ -176,7 +177,7 @@ function obey(service) {
     if (verb === 'end') {
       service.endHeld(Number(code));
     }
-    console.log('live', service.live);
+    console.log('live', service.load.inFlight);
   });
   lines.on('close', () => process.exit(0));
 }
@@ -201,6 +202,7 @@ function main() {
     streamingInputCall: service.streamingInputCall.bind(service),
     fullDuplexCall: service.fullDuplexCall.bind(service),
   });
+  service.load.register(server);
   server.bindAsync(`127.0.0.1:${flags.port}`, grpc.ServerCredentials.createInsecure(), (err, port) => {
     if (err) {
       console.error(`server: cannot listen on 127.0.0.1:${flags.port}: ${err.message}`);

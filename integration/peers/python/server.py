@@ -14,6 +14,7 @@ import grpc.aio
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "build" / "python"))
 import testservice_pb2 as messages
 import testservice_pb2_grpc as services
+from load import Load, orca_pb2_grpc
 
 DAY_MS = 24 * 60 * 60 * 1000
 CODES = {code.value[0]: code for code in grpc.StatusCode}
@@ -24,7 +25,7 @@ class Service(services.TestServiceServicer):
 
     def __init__(self, name):
         self.name = name
-        self.live = 0
+        self.load = Load()
         self.ending = asyncio.get_running_loop().create_future()
 
     def end_held(self, code):
@@ -83,11 +84,11 @@ class Call:
         await self.context.send_initial_metadata(
             (("node", self.service.name), *self.echoed("x-grpc-test-echo-initial"))
         )
-        self.service.live += 1
+        self.service.load.__enter__()
         return self
 
     async def __aexit__(self, *_):
-        self.service.live -= 1
+        self.service.load.__exit__()
 
     def echoed(self, key):
         return ((key, self.metadata[key]),) if key in self.metadata else ()
@@ -133,7 +134,7 @@ async def obey(service):
         verb, *rest = line.decode().split()
         if verb == "end":
             service.end_held(int(rest[0]))
-        print("live", service.live, flush=True)
+        print("live", service.load.in_flight, flush=True)
 
 
 def number(most):
@@ -171,6 +172,7 @@ async def serve(flags):
     server = grpc.aio.server(options=[(key, ms) for key, ms in ageing.items() if ms])
     service = Service(flags.name)
     services.add_TestServiceServicer_to_server(service, server)
+    orca_pb2_grpc.add_OpenRcaServiceServicer_to_server(service.load, server)
     port = server.add_insecure_port(f"127.0.0.1:{flags.port}")
     term = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, term.set)

@@ -55,7 +55,7 @@ func TestCountsAreCompared(t *testing.T) {
 			c := r.Dial(ClientConfig{})
 			c.List("a")
 			r.Check()
-			r.step(func(ctx context.Context) error { _, err := c.channel.Open(ctx); return err })
+			r.step(func(context.Context) error { _, err := c.channel.Open(t.Context()); return err })
 			require.Empty(t, r.outcome.Faults)
 			r.compareLedgers()
 			cancel() // else it would be waited for until the time is over

@@ -125,7 +125,7 @@ func (o *Order[V]) checkTurns() error {
 	if load != o.turns.load {
 		return fmt.Errorf("the load is %d, %d are counted", load, o.turns.load)
 	}
-	if sum := o.turns.weight.value(); math.Abs(sum-weight) > 1e-12*weight {
+	if sum := o.turns.weight.Value(); math.Abs(sum-weight) > 1e-12*weight {
 		return fmt.Errorf("the weight is %v, %v is counted", weight, sum)
 	}
 	if o.turns.now < 0 || o.turns.drawn && len(o.byWeight) == 0 {

@@ -293,8 +293,38 @@ func (m *model) chooseOne(forced bool) {
 	}
 	i := m.order.Value(h)
 	m.requireNext(i, limit, chance)
+	m.chosen(i, forced)
+}
+
+// take has the value that Peek returns take one load more, or another one.
+func (m *model) take(i *item) {
+	m.requireFirst()
+	for _, i := range m.items {
+		load, weight, ok := m.order.Standing(i.handle)
+		require.Equal(m, !i.suspended, ok)
+		if ok {
+			require.Equal(m, i.load, load)
+			require.Equal(m, i.class, weight)
+		}
+	}
+	h := m.order.Peek()
+	if len(m.those(0, free)) == 0 {
+		require.Equal(m, None, h)
+		return
+	}
+	next := m.order.Value(h)
+	m.requireNext(next, m.limit(), !m.drawn)
+	if i.suspended {
+		i = next
+	}
+	m.order.Take(i.handle, i != next)
+	m.chosen(i, i != next)
+}
+
+// chosen takes up that i is chosen.
+func (m *model) chosen(i *item, forced bool) {
 	if len(m.turns) > 1 {
-		if chance {
+		if !m.drawn && !forced {
 			m.turns[i.class] = min(m.now, m.turns[i.class])
 		}
 		from, step := max(m.now, m.turns[i.class]), 1/(m.takers(i.class)*i.class)
@@ -344,6 +374,11 @@ func (m *model) requireNext(i *item, limit float64, chance bool) {
 func (m *model) check() {
 	require.NoError(m, m.order.Check(func(i *item) Standing { return Standing{i.weight, i.load, i.suspended} }))
 	require.Equal(m, m.takers(0), float64(m.order.Len()))
+	sum := int64(0)
+	for _, i := range m.those(0, free) {
+		sum += i.load
+	}
+	require.Equal(m, sum, m.order.Load())
 	m.requireFirst()
 	for _, i := range m.items {
 		require.Same(m, i, m.order.Value(i.handle))
@@ -419,6 +454,8 @@ func (m *model) run(script []byte) {
 			m.suspend(pick())
 		case 12:
 			m.choose(true)
+		case 13:
+			m.take(pick())
 		default:
 			m.choose(false)
 		}

@@ -16,8 +16,6 @@
 // load that changes by one costs O(1).
 package order
 
-import "math"
-
 // Handle names a value of an Order, from the call that put it in to its Remove.
 type Handle int32
 
@@ -51,6 +49,9 @@ type Order[V any] struct {
 // Len returns how many values there are that may be chosen.
 func (o *Order[V]) Len() int { return o.placed }
 
+// Handles returns how many handles there are: each one is below that.
+func (o *Order[V]) Handles() int { return len(o.slots) }
+
 // Value returns the value of h, which may be suspended.
 func (o *Order[V]) Value(h Handle) V { return o.slots[h].value }
 
@@ -60,74 +61,6 @@ func (o *Order[V]) SetValue(h Handle, value V) { o.slots[h].value = value }
 // ClassWeight returns the weight that h, which may be suspended, is taken as having:
 // its own, or one near it that another value had before.
 func (o *Order[V]) ClassWeight(h Handle) float64 { return o.classes[o.slots[h].class].weight }
-
-// Next returns the handle to choose now, None when there is none, and takes it as
-// chosen: its class has had a turn. Its load is the caller's to change. forced says
-// that the choice is among a part of the values only, or that it is not the order's
-// own.
-func (o *Order[V]) Next(forced bool) Handle {
-	if o.placed == 0 {
-		return None
-	}
-	c := o.only
-	if len(o.byWeight) > 1 {
-		o.refresh()
-		if o.turns.drawn || forced {
-			c = o.chooseClass()
-		} else {
-			c = o.drawClass()
-		}
-		o.charge(c, forced)
-	}
-	return o.head(c)
-}
-
-// First returns the handle that Next would return, None when the order is empty or
-// the first choice among its classes is yet to be drawn.
-func (o *Order[V]) First() Handle {
-	c := o.only
-	if len(o.byWeight) > 1 && o.placed > 0 {
-		if !o.turns.drawn {
-			return None
-		}
-		o.refresh()
-		c = o.chooseClass()
-	}
-	if o.placed == 0 {
-		return None
-	}
-	return o.head(c)
-}
-
-// fewClasses is how many classes LeastAfter looks at one by one.
-const fewClasses = 64
-
-// LeastAfter returns the least load over weight that a value would have with one more,
-// beyond all when there is none. Among more than a few classes it may be less, where one
-// has several values.
-func (o *Order[V]) LeastAfter() float64 {
-	least := math.Inf(1)
-	if len(o.classes) > fewClasses && len(o.byWeight) > 1 && o.placed > 0 {
-		o.refresh()
-		return math.Float64frombits(o.tree.leastAfter())
-	}
-	for _, c := range o.byWeight {
-		if cl := &o.classes[c]; cl.size > 0 {
-			least = min(least, float64(o.buckets[cl.lowest].load+1)/cl.weight)
-		}
-	}
-	return least
-}
-
-// refresh tells the tree the turn that it does not know yet.
-func (o *Order[V]) refresh() {
-	if o.stale != none {
-		o.update(o.stale)
-	}
-}
-
-// head returns the handle of class c that is to be chosen next.
-func (o *Order[V]) head(c int32) Handle { return o.buckets[o.classes[c].lowest].head }
 
 // Insert adds a value at a random place among its equals. The weight must be
 // above 0.
@@ -295,8 +228,8 @@ func (o *Order[V]) count(c, by int32, load int64) {
 	cl.size += by
 	o.placed += int(by)
 	o.turns.load += load
-	o.turns.weight.add(float64(by) * cl.weight)
+	o.turns.weight.Add(float64(by) * cl.weight)
 	if o.placed == 0 {
-		o.turns.weight = exactSum{}
+		o.turns.weight = Sum{}
 	}
 }

@@ -10,10 +10,10 @@ import (
 // that virtual time has gone on by one over the weight of its values. Only the
 // order's own choices move a turn.
 type turns struct {
-	now    float64  // virtual time
-	load   int64    // of all values
-	weight exactSum // of all values
-	drawn  bool     // one has been chosen among classes since there were none
+	now    float64 // virtual time
+	load   int64   // of all values
+	weight Sum     // of all values
+	drawn  bool    // one has been chosen among classes since there were none
 }
 
 // fineness is the least part of virtual time that a class's step may be.
@@ -22,34 +22,37 @@ const fineness = 1.0 / (1 << 36)
 // leastPhase is the phase of a class whose turn is overdue: a score is above 0.
 const leastPhase = 1.0 / 1024
 
-// exactSum is a sum of floats that does not drift, however many come and go: what the
+// Sum is a sum of floats that does not drift, however many come and go: what the
 // first float rounds away is kept in the second (D. Knuth, The Art of Computer
 // Programming 2, 4.2.2).
-type exactSum struct{ high, low float64 }
+type Sum struct{ high, low float64 }
 
-func (s *exactSum) add(x float64) {
+// Add adds x, which may be below 0.
+func (s *Sum) Add(x float64) {
 	sum := s.high + x
 	part := sum - s.high
 	s.low += (s.high - (sum - part)) + (x - part)
 	s.high = sum
 }
 
-func (s exactSum) value() float64 { return s.high + s.low }
+// Value returns the sum.
+func (s Sum) Value() float64 { return s.high + s.low }
 
 // chooseClass returns the class whose head is next. A level below limit is one at which
 // nobody gets above its weighted share of the load, nor above what the least loaded
 // one would have with one more.
 func (o *Order[V]) chooseClass() int32 {
-	limit := min(o.tree.leastAfter(), math.Float64bits(float64(o.turns.load+1)/o.turns.weight.value()))
+	limit := min(o.tree.leastAfter(), math.Float64bits(float64(o.turns.load+1)/o.turns.weight.Value()))
 	if c := o.tree.next(limit); c != none {
 		return c
 	}
 	return o.tree.next(never) // where rounding has left nobody below
 }
 
-// drawClass is chooseClass by chance, in proportion to the weights. It costs O(k).
+// drawClass is chooseClass by chance, in proportion to the weights: the turn of whoever
+// is drawn is now. It costs O(k).
 func (o *Order[V]) drawClass() int32 {
-	limit := min(o.tree.leastAfter(), math.Float64bits(float64(o.turns.load+1)/o.turns.weight.value()))
+	limit := min(o.tree.leastAfter(), math.Float64bits(float64(o.turns.load+1)/o.turns.weight.Value()))
 	drawn, sum := int32(none), 0.0
 	for _, c := range o.byWeight {
 		cl := &o.classes[c]
@@ -63,7 +66,6 @@ func (o *Order[V]) drawClass() int32 {
 	if drawn == none {
 		return o.chooseClass()
 	}
-	o.classes[drawn].turn = min(o.classes[drawn].turn, o.turns.now)
 	return drawn
 }
 
@@ -73,6 +75,9 @@ func (o *Order[V]) charge(c int32, forced bool) {
 	cl := &o.classes[c]
 	from := max(o.turns.now, cl.turn)
 	if !forced {
+		if !o.turns.drawn {
+			from = o.turns.now
+		}
 		o.turns.now, o.turns.drawn = from, true
 	}
 	if cl.step < from*fineness {

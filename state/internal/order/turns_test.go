@@ -387,5 +387,5 @@ func TestSumOfWeightsDoesNotDrift(t *testing.T) {
 			p.Remove(h)
 		}
 	}
-	require.InEpsilon(t, 4e-6, p.turns.weight.value(), 1e-12)
+	require.InEpsilon(t, 4e-6, p.turns.weight.Value(), 1e-12)
 }

@@ -1,0 +1,58 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corepb "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointpb "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/interop/grpc_testing"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+)
+
+// One cluster through two targets is one load with the key {cluster}, and two by default.
+func TestClusterThroughTwoTargets(t *testing.T) {
+	for key, want := range map[string][]int{"{cluster}": {6, 6}, "": {3, 9}} {
+		t.Run(fmt.Sprintf("key=%s", key), func(t *testing.T) {
+			ns := startNodes(t, "a", "b")
+			policy := rendered(t, leastconnbalancer.Config{ResourceKey: key})
+			cluster := "cluster-" + t.Name()
+			dial := func(service string, nodes ...*leastconntest.Node) *env {
+				p := startControlPlane(t, service, policy)
+				var eps []*endpointpb.LbEndpoint
+				for _, n := range nodes {
+					eps = append(eps, xdsEndpoint(t, n, corepb.HealthStatus_HEALTHY))
+				}
+				p.serve(xdsCluster{cluster, policy, map[string][]*endpointpb.LbEndpoint{"here": eps}})
+				e := dialTarget(t, "xds:///"+service, all(nodes...), grpc.WithResolvers(p.resolver()))
+				if key != "" {
+					e.key = cluster
+				}
+				for _, n := range nodes {
+					wait(t, n.Name()+" is ready", func() bool {
+						return slices.ContainsFunc(e.endpoint(n).Members, func(m leastconnbalancer.MemberSnapshot) bool {
+							return m.Ready && m.EndpointSet == e.conn.CanonicalTarget()
+						})
+					})
+				}
+				return e
+			}
+			hold := func(e *env, n int) {
+				for range n {
+					_, err := grpc_testing.NewTestServiceClient(e.conn).FullDuplexCall(e.ctx, grpc.WaitForReady(true))
+					require.NoError(t, err)
+				}
+			}
+			hold(dial("one", ns[1]), 6)
+			hold(dial("two", ns...), 6)
+			for i, n := range ns {
+				require.NoError(t, n.WaitLive(t.Context(), want[i]), n.Name())
+			}
+		})
+	}
+}

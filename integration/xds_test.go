@@ -1,0 +1,38 @@
+package integration
+
+import (
+	"testing"
+
+	clusterpb "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+)
+
+// Under a control plane, streams move to a node that joins, and off one that is DRAINING,
+// exactly as many as needed: which grpc takes for one that is not listed.
+func TestStreamsMoveUnderEDS(t *testing.T) {
+	config := map[string]any{"rebalance": map[string]any{"perSecond": 50, "minAge": "0s", "drainWithin": "1s"}}
+	for service, policy := range map[string]*clusterpb.LoadBalancingPolicy{
+		"alone":       leastConnPolicy(t, config),
+		"by-locality": byLocality(t, leastConnPolicy(t, config)),
+	} {
+		t.Run(service, func(t *testing.T) {
+			t.Parallel()
+			ns := startNodes(t, "a", "b", "c", "d")
+			p := startControlPlane(t, service, policy)
+			p.list(all(ns[1:]...))
+			e := dialTarget(t, "xds:///"+service, all(ns...), grpc.WithResolvers(p.resolver()))
+			e.waitReady(all(ns[1:]...)...)
+			s := e.sessions(300)
+			s.live(ns, 0, 100, 100, 100)
+
+			p.list(all(ns...))
+			s.live(ns, 75, 75, 75, 75)
+			require.EqualValues(t, 75, s.told.Load(), "streams that were told to move: a has joined")
+
+			p.list(all(ns[1:]...), ns[0])
+			s.live(ns, 0, 100, 100, 100)
+			require.EqualValues(t, 150, s.told.Load(), "streams that were told to move: a is draining")
+		})
+	}
+}

@@ -1,0 +1,12 @@
+package state
+
+import "time"
+
+// SetNow sets the ledger's clock, which goes on from there and has nothing to do at its
+// ticks.
+func (l *Ledger) SetNow(now time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &l.clock
+	c.epoch, c.now, c.ticking, c.used = time.Now().Add(-now), now, true, true
+}

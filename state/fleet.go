@@ -1,0 +1,85 @@
+package state
+
+import (
+	"math"
+	"time"
+)
+
+// FleetSnapshot is what servers say of a ledger's endpoints, where reports are used: see
+// [EndpointSet.SetReports].
+type FleetSnapshot struct {
+	IntervalSeconds float64 `json:"intervalSeconds"` // at which servers are asked to report, the shortest of the endpoint sets'; 0: reports are not used
+	Told            int64   `json:"told"`            // endpoints whose last report counts
+	Silent          int64   `json:"silent"`          // endpoints that have not reported for three intervals, or not the truth
+	Others          int64   `json:"others"`          // RPCs in flight that are no leases of this ledger, at the last reports that count
+	Imbalance       float64 `json:"imbalance"`       // as that of the ledger, with others counted, of the endpoints whose report counts
+}
+
+// add counts what an endpoint's server says.
+func (f *FleetSnapshot) add(r ReportSnapshot) {
+	switch {
+	case r.Told:
+		f.Told++
+		f.Others += r.Others
+	case r.Silent:
+		f.Silent++
+	}
+}
+
+// reportIntervalLocked returns the shortest interval of the ledger's endpoint sets, 0 without
+// one. The caller has the mutex.
+func (l *Ledger) reportIntervalLocked() time.Duration {
+	shortest := time.Duration(math.MaxInt64)
+	for r := range l.sets {
+		if r.reports > 0 {
+			shortest = min(shortest, r.reports)
+		}
+	}
+	if shortest == math.MaxInt64 {
+		return 0
+	}
+	return shortest
+}
+
+// Report returns what the endpoint's server says. Endpoint sets may have heard it at
+// different intervals: it counts where it counts for one of them.
+func (n EndpointSnapshot) Report() (best ReportSnapshot) {
+	for _, m := range n.Members {
+		if best = better(best, m.Report); best.Told {
+			break
+		}
+	}
+	return best
+}
+
+// reportLocked is EndpointSnapshot's Report. The caller has the mutex.
+func (n *endpoint) reportLocked() (best ReportSnapshot) {
+	for _, m := range n.members {
+		if best = better(best, m.reportSnapshot()); best.Told {
+			break
+		}
+	}
+	return best
+}
+
+// better returns the one that counts, else the one that is silent.
+func better(a, b ReportSnapshot) ReportSnapshot {
+	if b.Told || b.Silent && !a.Told {
+		return b
+	}
+	return a
+}
+
+// fleetImbalance is imbalance with what others have in flight, of the endpoints of the
+// highest priority level with ready ones that have told.
+func fleetImbalance(loads []levelLoad) float64 {
+	level := firstLevel(loads)
+	var told []levelLoad
+	for _, n := range loads {
+		if n.priority == level && n.report.Told {
+			n.inFlight += n.report.Others
+			told = append(told, n)
+		}
+	}
+	return imbalance(told)
+}

@@ -1,0 +1,132 @@
+package state
+
+import (
+	"container/list"
+	"math/rand/v2"
+	"time"
+)
+
+// group is the RPCs of sessions on one connection, or those that wait for none.
+type group struct {
+	plan       *plan
+	set        *EndpointSet
+	endpoint   *endpoint
+	connection *Connection
+	marks      *list.List    // of *Mark, that may be asked, the oldest first
+	notReady   time.Duration // since when the endpoint is not, while the connection is
+	reason     MoveReason    // why they cannot stay; MoveLevel: they can
+	until      time.Duration // when the last of them is to be asked; 0 while they can stay, or cannot go
+	told       bool          // the server has reported since the last look
+	drawn      int           // RPCs that chance has drawn to leave it since
+	drawnBy    time.Duration // when the last of those is to be asked
+}
+
+// groupOf returns the group of a lease.
+func (p *plan) groupOf(s *leaseEntry) *group {
+	g := p.groups[s.connection]
+	if g == nil {
+		g = &group{plan: p, set: p.set, endpoint: s.endpoint, connection: s.connection, marks: list.New(), notReady: never}
+		p.groups[s.connection] = g
+	}
+	return g
+}
+
+// mustGo reports whether the group's RPCs cannot stay where they are, and notes why.
+//
+// Outlier detection tells the policy of an ejection as a health check tells it that an
+// endpoint does not serve: both are MoveNotReady. That one has to last as long as what is
+// uneven, since both may be short. An exit of the connection from READY is for good.
+func (g *group) mustGo(now time.Duration) bool {
+	m, c := g.endpoint.memberOf(g.set), g.connection
+	ready := m == nil || m.readySet != nil || c.ended
+	if ready {
+		g.notReady = never
+	} else if g.notReady == never {
+		g.notReady = now
+	}
+	switch v := g.set.inUse(); {
+	case m == nil:
+		g.reason = MoveDeparted
+	case c.ended || c != m.connection:
+		g.reason = MoveConnection
+	case !ready && now-g.notReady >= settle:
+		g.reason = MoveNotReady
+	case ready && m.weight == 0:
+		g.reason = MoveDraining
+	case ready && v != nil && m.readySet.priority > v.priority:
+		g.reason = MovePriority
+	default:
+		return false
+	}
+	return true
+}
+
+// dueOf returns how many of n RPCs are to be asked now, each at a random moment until a
+// time, and so evenly over that time: of those that are left the part that has passed,
+// since the last look, of the time that was left then.
+func dueOf(n int, passed, now, until time.Duration) int {
+	if now >= until {
+		return n
+	}
+	return int(float64(n)*float64(passed)/float64(until-now+passed) + rand.Float64())
+}
+
+// clear asks those of a group that cannot stay, each at a random moment until DrainWithin
+// is over. As long as there is nowhere to go, none is.
+func (p *plan) clear(g *group, passed time.Duration, steps *steps) {
+	now := p.set.ledger.clock.now
+	if g.until == 0 {
+		g.until = now + p.set.rebalance.DrainWithin*9/10 // the last one has time to move
+		passed = 0
+		p.announce(Plan{g.reason, g.marks.Len(), g.endpoint.address()})
+	}
+	if g.awaitsConnection(now) {
+		return
+	}
+	for n := dueOf(g.marks.Len(), passed, now, g.until); n > 0; n-- {
+		k := g.oldest(now)
+		to := p.destination(g.endpoint, steps)
+		if k == nil || to == nil || k.element == nil || !p.available(to) {
+			return // or no more: there was a pause
+		}
+		p.ask(k, to, g.reason)
+		steps.did(unitChange)
+	}
+}
+
+// awaitsConnection reports whether the group's endpoint connects again, which may be the best
+// place for its RPCs: one that only closes its connections for their age keeps what it
+// has. That is waited for until it has failed, and for half of the time at most.
+func (g *group) awaitsConnection(now time.Duration) bool {
+	m := g.endpoint.memberOf(g.set)
+	return g.reason == MoveConnection && m.readySet == nil && !m.slowStart.pending &&
+		g.until-now > g.set.rebalance.DrainWithin*9/20
+}
+
+// insert puts k, whose lease began at a time, among those that may be asked: nearly
+// always last.
+func (g *group) insert(k *Mark, start time.Duration) *list.Element {
+	e := g.marks.Back()
+	for e != nil && e.Value.(*Mark).entry.Load().start > start {
+		e = e.Prev()
+	}
+	if e == nil {
+		return g.marks.PushFront(k)
+	}
+	return g.marks.InsertAfter(k, e)
+}
+
+// oldest returns the oldest of the group that may be asked and has begun by some time,
+// nil without one. One whose session moves already is passed over.
+func (g *group) oldest(by time.Duration) *Mark {
+	for e := g.marks.Front(); e != nil; e = e.Next() {
+		k := e.Value.(*Mark)
+		if s := k.entry.Load(); s == nil || s.start > by {
+			return nil
+		}
+		if k.session.move.Load() == nil {
+			return k
+		}
+	}
+	return nil
+}
