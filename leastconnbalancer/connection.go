@@ -76,7 +76,7 @@ func (cn *connection) updateState(s balancer.SubConnState) {
 
 // Connected implements settings.Listener.
 func (cn *connection) Connected() settings.Transport {
-	t := newTransport(cn.child.parent)
+	t := newTransport(cn)
 	cn.heard.Store(t)
 	return t
 }
@@ -87,7 +87,7 @@ func (cn *connection) connectLocked() {
 	b := cn.child.parent
 	cn.transport = cn.heard.Load()
 	if cn.transport == nil {
-		cn.transport = newTransport(b)
+		cn.transport = newTransport(cn)
 	}
 	if cn.transport.connect(cn.child.member) {
 		b.startWakerLocked()

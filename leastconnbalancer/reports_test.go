@@ -186,6 +186,23 @@ func TestReportsTakeAStream(t *testing.T) {
 	}
 }
 
+// A server that allows more streams than before is asked from then on, and one that allows fewer no more.
+func TestReportsFollowTheLimit(t *testing.T) {
+	e := parallelEnv(t)
+	n := e.node("a", grpc.MaxConcurrentStreams(2))
+	c := e.dialWith(leastconntest.ChannelConfig{ServiceConfig: selecting(`{"reports":{"interval":"100ms"}}`)}, n)
+	c.hold(1)
+	others := func() int64 { return c.of(n.Addr()).Members[0].Connection.Others }
+	for _, limit := range []uint32{5, 2, 3} {
+		n.SetStreamLimit(limit)
+		want := int64(0)
+		if limit >= 3 {
+			want = 1
+		}
+		e.wait(fmt.Sprint("reports by a limit of ", limit), func() bool { return others() == want })
+	}
+}
+
 // The balancer begins and ends while its connections listen.
 func TestReportsWhileAllChanges(t *testing.T) {
 	e := newEnv(t)

@@ -11,6 +11,7 @@ import (
 // limit of streams is heard, else from when it is READY.
 type transport struct {
 	balancer *leastConn
+	owner    *connection // whose transport it is
 
 	// mu is the only lock that gRPC's reader takes here, since a SubConn's shutdown waits
 	// for the reader. The ledger's mutex comes after it.
@@ -19,7 +20,9 @@ type transport struct {
 	connection *state.Connection // in the ledger; nil before the SubConn is READY
 }
 
-func newTransport(b *leastConn) *transport { return &transport{balancer: b, limit: settings.NoLimit} }
+func newTransport(cn *connection) *transport {
+	return &transport{balancer: cn.child.parent, owner: cn, limit: settings.NoLimit}
+}
 
 // SetLimit takes up the server's limit. It is called before gRPC hears of it.
 func (t *transport) SetLimit(streams uint32) {
@@ -28,7 +31,7 @@ func (t *transport) SetLimit(streams uint32) {
 	t.limit = streams
 	if t.connection != nil {
 		t.updateLimitLocked()
-		go t.balancer.streamLimitChanged(streams)
+		go t.limitChanged(streams)
 	}
 }
 
@@ -70,6 +73,13 @@ func (t *transport) counted() *state.Connection {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.connection
+}
+
+// limitChanged is for a limit that the server has changed. Whether the server is asked for
+// reports depends on it, too.
+func (t *transport) limitChanged(streams uint32) {
+	t.balancer.streamLimitChanged(streams)
+	t.owner.updateReports()
 }
 
 // streamLimitChanged is for a limit that a server has changed: RPCs may wait from now on.
