@@ -71,7 +71,11 @@ func TestMovesMakeFleetLevel(t *testing.T) {
 // many, and half of a fleet that joins is not filled twice.
 func TestMovesFillServersThatJoin(t *testing.T) {
 	t.Parallel()
-	for _, empty := range []float64{0.02, 0.1, 0.5} {
+	parts := []float64{0.02, 0.5}
+	if *fleetTable {
+		parts = []float64{0.02, 0.1, 0.5}
+	}
+	for _, empty := range parts {
 		c, intervals := movingFleets(t, empty)
 		if c.joins = true; c.first == c.servers {
 			c.processes, c.servers, c.first = 250, 25, 24
@@ -87,7 +91,8 @@ func TestMovesFillServersThatJoin(t *testing.T) {
 				require.LessOrEqual(t, cv, 0.1+chance*math.Sqrt(joining))
 				require.GreaterOrEqual(t, f.most(f.first), max(0.05, 0.9-chance))
 				require.LessOrEqual(t, moves, 1.2+chance)
-				require.LessOrEqual(t, peak, 1.25)
+				two := 2 * float64(c.servers) / float64(c.processes) // streams that come by chance
+				require.LessOrEqual(t, peak, 1.25+two)
 				require.LessOrEqual(t, most, 4.0)
 			})
 		}
@@ -126,7 +131,7 @@ func TestMovesBearSilenceAndLies(t *testing.T) {
 	t.Parallel()
 	c, intervals := movingFleets(t, 0.5)
 	if !*fleetTable {
-		c.processes, c.servers, c.first = 400, 40, 20
+		c.processes, c.servers, c.first = 200, 20, 10
 	}
 	c.silent = 0.4
 	liar := c.servers - 1

@@ -56,12 +56,12 @@ func TestFleetBecomesLevel(t *testing.T) {
 		weight          uint32
 		want            float64 // on each that joins
 	}{
-		"one stream each":    {400, 1, []string{"d"}, 1, 100},
-		"three streams each": {200, 3, []string{"d"}, 1, 150},
-		"five streams each":  {200, 5, []string{"d"}, 1, 250},
-		"three join":         {400, 1, []string{"d", "e", "f"}, 1, 400. / 6},
-		"a heavy one joins":  {400, 1, []string{"d"}, 3, 200},
-		"seven, two join":    {100, 7, []string{"d", "e"}, 1, 140},
+		"one stream each":    {240, 1, []string{"d"}, 1, 60},
+		"three streams each": {80, 3, []string{"d"}, 1, 60},
+		"five streams each":  {80, 5, []string{"d"}, 1, 100},
+		"three join":         {240, 1, []string{"d", "e", "f"}, 1, 40},
+		"a heavy one joins":  {240, 1, []string{"d"}, 3, 120},
+		"seven, two join":    {50, 7, []string{"d", "e"}, 1, 70},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on, told := joinedFleet(t, tc.processes, tc.each, []string{"a", "b", "c"}, tc.joining, tc.weight)

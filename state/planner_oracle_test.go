@@ -95,7 +95,7 @@ func (n naive) shares() (all []float64) {
 // with it, and once that is quiet planned loads are the real ones and no place is left.
 func TestPlanIsMinimal(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(60) {
+	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			inTime(t, func(e *env) {
 				r := rand.New(rand.NewPCG(seed, 1))
