@@ -84,7 +84,7 @@ func TestMovesFillServersThatJoin(t *testing.T) {
 			inTime(t, func(e *env) {
 				f := newMovingFleet(e, c)
 				defer f.end()
-				soon, cv, moves, peak, most := f.levels(max(15, int(time.Minute/c.interval)))
+				soon, cv, moves, peak, most := f.levels(max(15, int(30*time.Second/c.interval)))
 				row(e.T, fmt.Sprintf("%d of %d join, interval %v", c.servers-c.first, c.servers, c.interval), []float64{soon, cv, moves, peak, most})
 				joining := float64(c.servers-c.first) / float64(c.servers)
 				chance := 4 / math.Sqrt(float64(c.processes)*joining) // four standard deviations of how many are drawn
