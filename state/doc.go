@@ -30,6 +30,8 @@
 //     next without reports, the one that has the least to do is chosen. Where reports
 //     say nothing of use, each choice is the one without them. RPCs of sessions move by
 //     them, too: off servers that have more than the fleet's level.
+//   - Metrics read [Ledger.Totals]. [SeriesOf] adds them up by the [Labels] of endpoint sets,
+//     so that each endpoint counts once in a series, whichever labels metrics are without.
 //
 // # Invariants
 //
