@@ -25,6 +25,7 @@ type child struct {
 	member       *state.Member
 	level        *level
 	appliedLimit uint32             // of RPCs in flight; 0: none
+	drained      bool               // by Drain; picks may know it before
 	state        connectivity.State // SHUTDOWN once it has left
 	fresh        bool               // it connects for the first time, or since it was READY, and has not failed
 	picker       balancer.Picker
@@ -41,7 +42,7 @@ func (b *leastConn) newChild(m *state.Member) *child {
 
 // eligible reports whether RPCs may be sent to the endpoint when it is READY: it
 // does not drain.
-func (c *child) eligible() bool { return c.endpoint.facts.weight > 0 }
+func (c *child) eligible() bool { return c.endpoint.facts.weight > 0 && !c.drained }
 
 // UpdateState takes up the policy's new state. It is called with locks of the
 // policy held.

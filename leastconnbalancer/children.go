@@ -10,7 +10,8 @@ import (
 )
 
 // children are those of the last list. They are only used in calls of gRPC on
-// the balancer, which never overlap.
+// the balancer, which never overlap; listed, which changes with the balancer's mu held,
+// by others, too.
 type children struct {
 	byKey  map[string]*child
 	listed []*child // by index in the last list
@@ -145,8 +146,9 @@ func (b *leastConn) applyDiff(d diff) {
 		b.remove(c)
 		c.policy.close()
 	}
-	cs.setListed(d.listed)
 	b.mu.Lock()
+	cs.setListed(d.listed)
+	b.updateDrainsLocked()
 	b.levels.pruneLocked()
 	b.levels.updateStartupsLocked()
 	b.outage.refreshLastErrorLocked(cs.listed)

@@ -40,6 +40,18 @@ func (b *leastConn) logList(joined, left, changed int) {
 	}
 }
 
+// logDrained says that RPCs are kept from an endpoint, or not any more.
+func (b *leastConn) logDrained(c *child) {
+	if !logger.V(detail) {
+		return
+	}
+	is := "is drained"
+	if !c.drained {
+		is = "is not drained any more"
+	}
+	logger.Infof("[%s] %s %s", b.target, c.endpoint.Addresses[0].Addr, is)
+}
+
 // logPlan returns what says that streams are about to move.
 func logPlan(target string) func(state.Plan) {
 	return func(p state.Plan) {

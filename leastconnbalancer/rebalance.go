@@ -1,7 +1,6 @@
 package leastconnbalancer
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/leastconn/grpc-leastconn/state"
@@ -55,12 +54,11 @@ func (f fields) readRebalance(c *Config) error {
 	}
 	r := &Rebalance{}
 	c.Rebalance = r
-	allowed := fmt.Sprintf("a number from 0, no moves, to %d", maxMovesPerSecond)
-	if err := within.read("rebalance.perSecond", &r.PerSecond, allowed); err != nil {
+	if err := within.read("rebalance.perSecond", &r.PerSecond, allowedMovesPerSecond); err != nil {
 		return err
 	}
 	if n := r.PerSecond; n != nil && !(*n >= 0 && *n <= maxMovesPerSecond) {
-		return within.wrong("rebalance.perSecond", allowed)
+		return within.wrong("rebalance.perSecond", allowedMovesPerSecond)
 	}
 	if err := within.readDuration("rebalance.minAge", &r.MinAge, maxMinAge); err != nil {
 		return err

@@ -15,7 +15,7 @@ func (l *Ledger) Check() error {
 	var sum int64
 	for n := range l.endpoints {
 		sum += n.load.inFlight
-		errs = append(errs, n.check(), n.checkLoad(), n.checkLeases())
+		errs = append(errs, n.check(), n.checkLoad(), n.checkLeases(), n.checkDrains())
 	}
 	if sum != l.leases || sum < 0 {
 		errs = append(errs, fmt.Errorf("the terms in flight add up to %d with %d live leases", sum, l.leases))

@@ -35,6 +35,7 @@ type endpoint struct {
 	left      []departure   // by target: those that have left it with RPCs in flight
 	takenIn   uint64        // the last update that has matched it
 	penalties []penalty     // by when they end
+	drains    []*drain      // while there is one, its members take no RPCs
 	rampStart time.Duration // of its last slow start
 	reported  reported
 }
@@ -67,6 +68,7 @@ func (n *endpoint) attach(m *Member, e Identity) {
 		was = m.addrs
 	} else {
 		m.endpoint = n
+		m.setDrained(n.isDrained())
 		n.summary.known = false
 		n.members, n.sets = append(n.members, m), append(n.sets, m.set)
 	}
@@ -81,9 +83,13 @@ func (n *endpoint) attach(m *Member, e Identity) {
 // detach ends m's membership.
 func (n *endpoint) detach(m *Member) {
 	m.endpoint = nil
+	m.setDrained(false)
 	n.summary.known = false
 	i := slices.Index(n.members, m)
 	n.members, n.sets = slices.Delete(n.members, i, i+1), slices.Delete(n.sets, i, i+1)
+	if len(n.members) == 0 {
+		n.endDrains()
+	}
 	n.depart(m.set.labels)
 	n.relist(m.addrs, nil)
 	n.ledger.retire(n)

@@ -26,9 +26,12 @@ type EndpointSet struct {
 	plan      *plan    // nil while no session has an RPC
 	startup   *startup // nil while no member connects that RPCs wait for
 	ahead     int      // connections that look ahead
-	closed    bool     // or about to be: nothing is chosen, nothing joins
+	drained   map[*Member]struct{}
+	closed    bool // or about to be: nothing is chosen, nothing joins
 	counters  *counters
 	warnings  []string
+
+	drainsChanged func() // called in a goroutine of its own; nil: nobody asks
 }
 
 // NewEndpointSet adds an endpoint set to the ledger. The name is shown in snapshots.
@@ -170,7 +173,7 @@ func (r *EndpointSet) closeAll() []func() bool {
 	for _, v := range r.readySets {
 		r.counters.Picks += v.picks
 	}
-	r.members, r.readySets = nil, nil
+	r.members, r.readySets, r.drainsChanged = nil, nil, nil
 	r.counters.free, r.counters.closed = nil, true
 	delete(r.ledger.sets, r)
 	return stops

@@ -37,6 +37,8 @@ type Ledger struct {
 	marks     int                       // leases that have one
 	lives     lives                     // of RPCs, while reports come in
 
+	drainsInSteps int // calls that bring members in line with drains
+
 	totals   totals
 	stepSize int    // see steps
 	atPause  func() // for tests

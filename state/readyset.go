@@ -42,7 +42,7 @@ func (v *ReadySet) EndpointSet() *EndpointSet { return v.set }
 // Set makes m a ready member of the ready set, or changes the weight and the value
 // of one. A member of another ready set of the endpoint set moves over. The count
 // stays with the endpoint. A weight of 0 means drain: m is not chosen, its leases
-// live on. A member that has left its endpoint set is passed over.
+// live on. So does a [Drain] of its endpoint, whatever the weight. A member that has left its endpoint set is passed over.
 func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	v.ledger.mu.Lock()
 	defer v.ledger.mu.Unlock()

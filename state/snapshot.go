@@ -27,6 +27,7 @@ type EndpointSnapshot struct {
 	ID            string           `json:"id,omitempty"`
 	Addresses     []string         `json:"addresses"` // sorted
 	State         EndpointState    `json:"state"`
+	Drained       bool             `json:"drained,omitempty"` // by Drain: it takes no new RPCs, whatever weights it has
 	InFlight      int64            `json:"inFlight"`
 	Granted       int64            `json:"granted"`       // of those, what RPCs that wait have not taken up
 	Reserved      int64            `json:"reserved"`      // of those in flight, RPCs that wait for it to connect
@@ -169,6 +170,7 @@ func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
 	return EndpointSnapshot{
 		ID:            n.id,
 		Addresses:     n.addrs,
+		Drained:       n.isDrained(),
 		InFlight:      n.load.inFlight,
 		Granted:       n.granted,
 		Leaving:       n.asked,
@@ -197,7 +199,7 @@ func (m *Member) snapshot() MemberSnapshot {
 		return s
 	}
 	s.Ready, s.Priority, s.Weight = true, m.readySet.priority, m.weight
-	s.Draining, s.Full = m.weight == 0, m.full
+	s.Draining, s.Full = m.draining(), m.full
 	s.Report = m.reportSnapshot()
 	if h := m.anyHandle(); h != order.None {
 		s.EffectiveWeight = m.readySet.order.ClassWeight(h)

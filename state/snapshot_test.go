@@ -102,6 +102,7 @@ func eventful(t *testing.T) state.Snapshot {
 	time.Sleep(24 * time.Second)
 	moveAgain()
 	time.Sleep(7 * time.Second) // between two rises of the second one's weight
+	l.Drain("10.0.0.3:50051")
 	require.NoError(t, l.Check())
 	s := l.Snapshot()
 	require.Equal(t, l.Key(), s.ResourceKey)

@@ -11,7 +11,7 @@ type EndpointState string
 // The states of an endpoint.
 const (
 	EndpointReady    EndpointState = "ready"     // it may be chosen, its cap apart
-	EndpointDraining EndpointState = "draining"  // it is ready with weight 0: RPCs live on, new ones go elsewhere
+	EndpointDraining EndpointState = "draining"  // it is ready with weight 0, or drained: RPCs live on, new ones go elsewhere
 	EndpointNotReady EndpointState = "not_ready" // it is listed and has no connection
 	EndpointDeparted EndpointState = "departed"  // no endpoint set lists it, RPCs are in flight
 )

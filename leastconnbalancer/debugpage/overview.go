@@ -69,6 +69,7 @@ type row struct {
 	Name       string
 	Addresses  string // those that the name does not tell
 	State      state.EndpointState
+	Drained    bool // by Drain, whatever its weights
 	InFlight   int64
 	Report     report
 	Granted    int64 // of those in flight
@@ -207,7 +208,7 @@ func (s scale) perWeight(ep state.EndpointSnapshot, load int64) float64 {
 func (s scale) row(ep state.EndpointSnapshot) row {
 	said := ep.Report()
 	r := row{
-		Name: ep.Address(), State: ep.State, InFlight: ep.InFlight, Granted: ep.Granted, Reserved: ep.Reserved, Leaving: ep.Leaving, Arriving: ep.Arriving, Penalty: ep.Penalty,
+		Name: ep.Address(), State: ep.State, Drained: ep.Drained, InFlight: ep.InFlight, Granted: ep.Granted, Reserved: ep.Reserved, Leaving: ep.Leaving, Arriving: ep.Arriving, Penalty: ep.Penalty,
 		Picks: ep.Picks, Report: reportOf(said), Level: s.perWeight(ep, ep.InFlight+said.Others),
 	}
 	if others := ep.Addresses; ep.ID != "" {

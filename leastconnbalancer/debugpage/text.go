@@ -94,12 +94,17 @@ func writeEndpoints(w io.Writer, s service) {
 	}
 }
 
-// state is the row's state, and why it has no room where its cap does not tell.
+// state is the row's state, whether it is drained by Drain, and why it has no room where its
+// cap does not tell.
 func (r row) state() string {
-	if r.Full == "" || r.Full == full {
-		return string(r.State)
+	text := string(r.State)
+	if r.Drained {
+		text += ", by Drain"
 	}
-	return string(r.State) + ", " + r.Full
+	if r.Full == "" || r.Full == full {
+		return text
+	}
+	return text + ", " + r.Full
 }
 
 func writeChannels(w io.Writer, s service) {

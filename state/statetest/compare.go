@@ -46,6 +46,7 @@ func (m *model) Compare(s state.Snapshot) error {
 // known is what the model knows of an endpoint, too.
 type known struct {
 	state                                                state.EndpointState
+	drained                                              bool
 	inFlight, granted, reserved, penalty, members, picks int
 	oldest                                               float64
 }
@@ -55,8 +56,8 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]sta
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
 	}
-	got := known{s.State, int(s.InFlight), int(s.Granted), int(s.Reserved), int(s.Penalty), len(s.Members), int(s.Picks), s.OldestSeconds}
-	if want := (known{n.state(), len(n.leases), n.granted(), n.reserved(), len(n.penalties), len(n.members), n.picks, n.oldest(m.now).Seconds()}); got != want {
+	got := known{s.State, s.Drained, int(s.InFlight), int(s.Granted), int(s.Reserved), int(s.Penalty), len(s.Members), int(s.Picks), s.OldestSeconds}
+	if want := (known{n.state(), len(n.drains) > 0, len(n.leases), n.granted(), n.reserved(), len(n.penalties), len(n.members), n.picks, n.oldest(m.now).Seconds()}); got != want {
 		return fmt.Errorf("%s is %+v, want %+v", n.addr, got, want)
 	}
 	for _, ms := range s.Members {
@@ -117,7 +118,7 @@ func (mb *member) compare(s state.MemberSnapshot) error {
 		EffectiveWeight: s.EffectiveWeight, Score: s.Score, Next: s.Next, SlowStartFactor: s.SlowStartFactor, Report: s.Report,
 	}
 	if want.Ready {
-		want.Priority, want.Weight, want.Draining = uint32(mb.readySet), mb.weight, mb.weight == 0
+		want.Priority, want.Weight, want.Draining = uint32(mb.readySet), mb.weight, !mb.eligible()
 	}
 	room, scored := &mb.seats[withRoom], mb.seats[overfull].placed || mb.seats[noRoom].placed
 	if s.Report.Others > 0 || (s.Report.Told || s.Report.Silent) && (mb.set.reports == 0 || !mb.eligible()) {
