@@ -185,6 +185,9 @@ func (m *Member) setFull(full, busy bool) {
 			*n--
 		}
 	}
+	if full != m.full && m.endpoint != nil {
+		m.endpoint.summary.known = false
+	}
 	if v := m.eligibleIn; v != nil {
 		count(&v.full, full, m.full)
 		count(&v.busy, busy, m.busy)
