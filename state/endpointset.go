@@ -133,6 +133,7 @@ func (r *EndpointSet) removeMember(m *Member) {
 	}
 	m.stopConnecting()
 	m.connection.leave()
+	r.counters.keep(m)
 	delete(r.members, m)
 	m.endpoint.detach(m)
 }

@@ -40,6 +40,10 @@ type Member struct {
 	slowStart  memberSlowStart
 	connecting *memberConnecting // nil once it is neither waited for nor reserved
 
+	picks     uint64 // on connections that it had before, not taken yet
+	penalties uint64 // likewise
+	counted   bool   // its counts were taken, if only as 0
+
 	id      string
 	addrs   []string // sorted, each once
 	leaving bool     // while an update is applied
