@@ -1,6 +1,7 @@
 package leastconnbalancer
 
 import (
+	"maps"
 	"slices"
 
 	"google.golang.org/grpc/connectivity"
@@ -128,13 +129,13 @@ func (b *leastConn) applyDiff(d diff) {
 		b.setEndpoint(ch.child, ch.endpoint)
 	}
 	left := cs.takeLeft(d)
-	joined := 0
+	var joined []*child
 	for i, m := range b.updateEndpoints(left, d.joins) {
 		e := d.joins[i]
 		c := left[m]
 		if c == nil {
 			c = b.newChild(m)
-			joined++
+			joined = append(joined, c)
 		}
 		delete(left, m)
 		c.update = cs.update
@@ -153,7 +154,7 @@ func (b *leastConn) applyDiff(d diff) {
 	b.levels.updateStartupsLocked()
 	b.outage.refreshLastErrorLocked(cs.listed)
 	b.mu.Unlock()
-	b.logList(joined, len(left), len(d.changed)+len(d.joins)-joined)
+	b.logList(joined, slices.Collect(maps.Values(left)), len(d.changed)+len(d.joins)-len(joined))
 }
 
 // updateEndpoints tells the endpoint set who leaves and who joins.

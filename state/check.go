@@ -33,7 +33,7 @@ func (l *Ledger) Check() error {
 		}
 	}
 	for r := range l.sets {
-		errs = append(errs, r.check(), r.checkQueue(), r.checkFree(), r.checkStartup())
+		errs = append(errs, r.check(), r.checkQueue(), r.checkFree(), r.checkStartup(), r.checkCounts())
 	}
 	return errors.Join(append(errs, l.checkClock(), l.checkPlans())...)
 }

@@ -56,6 +56,7 @@ func (v *ReadySet) choose(o *choiceOrder, forced bool) (Lease, choice) {
 	}
 	c := o.Value(next)
 	v.picks++
+	c.connection.picks++
 	return v.ledger.newLease(c.endpoint, v.set, c.connection), c
 }
 
@@ -75,6 +76,7 @@ func (v *ReadySet) chooseYoung() (Lease, choice) {
 	o.Take(h, h != exact)
 	c := o.Value(h)
 	v.picks++
+	c.connection.picks++
 	return l.newLease(c.endpoint, v.set, c.connection), c
 }
 

@@ -12,6 +12,7 @@ import (
 type Connection struct {
 	// What a pick touches, in one line of memory.
 	inFlight  int64       // live leases on it
+	picks     uint64      // of the member on it, since these were last taken
 	fullAt    int64       // from how many on the server takes no more; noLimit: any number
 	limit     int64       // the server's, of streams; noLimit without one
 	idle      func()      // called when no RPC has it any more; nil unless it is closed
@@ -45,6 +46,7 @@ func (m *Member) NewConnection() *Connection {
 // leave ends the connection's part in the member: what is in flight lives on.
 func (c *Connection) leave() {
 	c.member.set.lookAhead(false, c.turnover.ahead > 0)
+	c.member.picks += c.picks
 	c.member = nil
 }
 

@@ -136,6 +136,7 @@ func (r *EndpointSet) removeMember(m *Member) {
 	}
 	m.stopConnecting()
 	m.connection.leave()
+	r.counters.keep(m)
 	delete(r.members, m)
 	m.endpoint.detach(m)
 }

@@ -192,6 +192,7 @@ func (s *leaseEntry) end(how ending) {
 	}
 	if how == endFailed && l.addPenalty(n, s.start+s.counters.penalty) {
 		s.counters.Penalties++
+		s.counters.penalized(n)
 	}
 	if c != nil && c.limit != noLimit {
 		c.lookAhead(l.clock.now)

@@ -41,6 +41,10 @@ type Member struct {
 	slowStart  memberSlowStart
 	connecting *memberConnecting // nil once it is neither waited for nor reserved
 
+	picks     uint64 // on connections that it had before, not taken yet
+	penalties uint64 // likewise
+	counted   bool   // its counts were taken, if only as 0
+
 	id      string
 	addrs   []string // sorted, each once
 	leaving bool     // while an update is applied
@@ -185,6 +189,9 @@ func (m *Member) setFull(full, busy bool) {
 		case was && !is:
 			*n--
 		}
+	}
+	if full != m.full && m.endpoint != nil {
+		m.endpoint.summary.known = false
 	}
 	if v := m.eligibleIn; v != nil {
 		count(&v.full, full, m.full)

@@ -139,6 +139,7 @@ func (a *acquisition) takePlace() bool {
 	s.start = l.clock.read() // its attempt begins now
 	s.endpoint.leases.push(s)
 	mv.member.eligibleIn.picks++
+	mv.member.connection.picks++
 	if len(a.tried) > 0 {
 		a.set.counters.RetriesToOtherEndpoint++
 	}

@@ -54,12 +54,22 @@ func (n EndpointSnapshot) Eligible() (MemberSnapshot, bool) {
 	return best, found
 }
 
+// mayLag reports whether the endpoint may have less in flight than others of the level,
+// though all is well: an endpoint set gives it no RPCs there while it is full, or fewer
+// while it starts slowly.
+func (n EndpointSnapshot) mayLag(priority uint32) bool {
+	return slices.ContainsFunc(n.Members, func(m MemberSnapshot) bool {
+		return m.Ready && !m.Draining && m.Priority == priority && (m.Full || m.SlowStartFactor < 1)
+	})
+}
+
 // levelLoad is what an endpoint that may be chosen has in flight, with the priority
 // level and the weight that it is chosen by.
 type levelLoad struct {
-	priority, weight uint32
-	inFlight         int64
-	report           ReportSnapshot
+	priority, weight  uint32
+	inFlight, penalty int64
+	mayLag            bool
+	report            ReportSnapshot
 }
 
 // firstLevel returns the highest priority level that has endpoints.
@@ -71,22 +81,27 @@ func firstLevel(loads []levelLoad) uint32 {
 	return level
 }
 
-// imbalance returns the most minus the fewest in flight on the endpoints of the
-// highest priority level that has ready ones, each over its weight relative to
-// the mean of theirs. With equal weights that is a difference of counts.
+// imbalance returns by how many RPCs an endpoint is behind, of the highest priority level
+// that has ready ones: the most minus the fewest in flight, each over its weight relative
+// to the mean of theirs. With equal weights that is a difference of counts.
+//
+// The fewest are those of endpoints that are given all RPCs that they lack: neither of a
+// full one nor of one that starts slowly. A penalty fills its endpoint up, since RPCs are
+// kept from it so, and does not make it the one with the most.
 func imbalance(loads []levelLoad) float64 {
 	level := firstLevel(loads)
 	count, sum, most, fewest := 0, 0.0, 0.0, math.Inf(1)
 	for _, n := range loads {
-		if n.priority == level {
-			count++
-			sum += float64(n.weight)
-			over := float64(n.inFlight) / float64(n.weight)
-			most, fewest = max(most, over), min(fewest, over)
+		if n.priority != level {
+			continue
+		}
+		count++
+		w := float64(n.weight)
+		sum += w
+		most = max(most, float64(n.inFlight)/w)
+		if !n.mayLag {
+			fewest = min(fewest, float64(n.inFlight+n.penalty)/w)
 		}
 	}
-	if count == 0 {
-		return 0
-	}
-	return (most - fewest) * sum / float64(count)
+	return max(0, most-fewest) * sum / float64(max(1, count))
 }

@@ -206,6 +206,20 @@ func (m *model) compareSet(s state.EndpointSetSnapshot) error {
 	return fmt.Errorf("endpoint set %s is not known", s.Name)
 }
 
+// addressLoad returns what totals are to say of an endpoint.
+func addressLoad(n state.EndpointSnapshot) state.AddressLoad {
+	a := state.AddressLoad{Address: n.Address(), InFlight: n.InFlight, Report: n.Report()}
+	if m, ok := n.Eligible(); ok {
+		a.EffectiveWeight = float64(m.Weight) * m.SlowStartFactor
+	}
+	for _, m := range n.Members {
+		if m.MaxInFlight > 0 && (a.MaxInFlight == 0 || m.MaxInFlight < a.MaxInFlight) {
+			a.MaxInFlight = m.MaxInFlight
+		}
+	}
+	return a
+}
+
 // compareTotals returns how a ledger's totals differ from its snapshot. No address is
 // the first one of two endpoints.
 func compareTotals(s state.Snapshot, got state.Totals) error {
@@ -213,7 +227,7 @@ func compareTotals(s state.Snapshot, got state.Totals) error {
 	for _, n := range s.Endpoints {
 		want.OldestSeconds = max(want.OldestSeconds, n.OldestSeconds)
 		want.Endpoints[n.State]++
-		want.ByAddress = append(want.ByAddress, state.AddressLoad{Address: n.Address(), InFlight: n.InFlight, Report: n.Report()})
+		want.ByAddress = append(want.ByAddress, addressLoad(n))
 	}
 	for _, of := range []struct {
 		got  *float64

@@ -99,6 +99,9 @@ func (s *script) check() error {
 		if is := r.endpointSet.Starting(); is != (s.model.sets[id].startup != nil) {
 			return fmt.Errorf("endpoint set %d starts up: %t", id, is)
 		}
+		if len(s.ops)%5 == 0 {
+			r.endpointSet.TakeEndpointCounts() // the next check adds up what was taken and what was not
+		}
 	}
 	if err := s.checkConnections(); err != nil {
 		return err
