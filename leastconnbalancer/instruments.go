@@ -44,8 +44,8 @@ var (
 	endpointsGauge   = stateGauge("endpoints", "{endpoint}", "endpoints by state: ready, draining, not_ready, or departed with RPCs in flight")
 	queueLengthGauge = gauge("queue_length", "{rpc}", "RPCs that wait because all endpoints are at their maxInFlight")
 	imbalanceGauge   = gauge("imbalance", "{rpc}",
-		"by how many RPCs an endpoint is behind: most minus fewest in flight on the ready endpoints of the first usable priority level, each divided by its weight relative to their mean, "+
-			"the fewest of those that are neither full nor start slowly, penalties included")
+		"most minus fewest RPCs in flight on the ready endpoints of the first usable priority level that are neither full nor start slowly, "+
+			"each divided by its weight relative to their mean; the fewest with penalties")
 	oldestGauge      = gauge("oldest_in_flight_age", "s", "age of the oldest RPC attempt in flight")
 	maxInFlightGauge = gauge("max_in_flight", "{rpc}",
 		"maxInFlight of an endpoint, the lowest of its channels', by endpoint, of those that have one; without the endpoint label, or with an empty one, their sum", labelEndpoint)

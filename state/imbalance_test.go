@@ -20,9 +20,9 @@ func (e *env) imbalance() float64 {
 	return i
 }
 
-// An endpoint that is full has no less than it may have: it is behind nobody, and others
-// may be behind it. So the spread of a service that is at its caps is 0.
-func TestFullEndpointsAreNotBehind(t *testing.T) {
+// An endpoint that is full has what it may have, and is left out. So the spread of a service
+// that is at its caps is 0.
+func TestFullEndpointsAreLeftOut(t *testing.T) {
 	e := newEnv(t)
 	e.list("a", "b", "c")
 	e.members["a"].SetMaxInFlight(2)
@@ -44,7 +44,7 @@ func TestFullEndpointsAreNotBehind(t *testing.T) {
 	require.EqualValues(t, 5, e.imbalance(), "it has no cap any more")
 	e.members["b"].SetMaxInFlight(4)
 	e.members["c"].SetMaxInFlight(7)
-	require.EqualValues(t, 5, e.imbalance(), "a is behind c, which is full")
+	require.Zero(t, e.imbalance(), "c has the most, and is full")
 }
 
 // A connection without room makes its endpoint as full as a cap does; so does the cap of one
@@ -70,8 +70,8 @@ func TestLimitsOfOneEndpointSetCount(t *testing.T) {
 	require.EqualValues(t, 9, e.imbalance())
 }
 
-// An endpoint that starts slowly is behind nobody until its window is over.
-func TestEndpointsThatStartSlowlyAreNotBehind(t *testing.T) {
+// An endpoint that starts slowly is left out until its window is over.
+func TestEndpointsThatStartSlowlyAreLeftOut(t *testing.T) {
 	inTime(t, func(e *env) {
 		e.guard(linear)
 		e.add("a", "b")
@@ -123,8 +123,8 @@ func TestPenaltiesFillUp(t *testing.T) {
 	})
 }
 
-// Weights are relative to the mean of all that are ready, so that what is full, or starts
-// slowly, changes no scale.
+// Weights are relative to the mean of those that are compared: a heavy endpoint that is full
+// makes no more of a difference between others than they have.
 func TestImbalanceIsRelativeToTheMeanWeight(t *testing.T) {
 	e := newEnv(t)
 	e.list("a", "b", "c")
@@ -137,7 +137,7 @@ func TestImbalanceIsRelativeToTheMeanWeight(t *testing.T) {
 	e.members["c"].SetMaxInFlight(1)
 	e.load("c", 1)
 	e.set("c", 11)
-	require.EqualValues(t, 9, e.imbalance(), "b is behind as it was")
+	require.EqualValues(t, 8, e.imbalance())
 	e.members["b"].SetMaxInFlight(1)
 	e.load("b", 1)
 	e.set("b", 8)

@@ -16,7 +16,7 @@ type Snapshot struct {
 	Waiting      int64                 `json:"waiting"`     // RPCs that wait for room
 	Reserved     int64                 `json:"reserved"`    // of those in flight, RPCs that wait for an endpoint to connect
 	Moving       int64                 `json:"moving"`      // streams of sessions that were asked to go elsewhere, and may do so still
-	Imbalance    float64               `json:"imbalance"`   // RPCs: most minus fewest in flight over relative weight, the fewest of endpoints that are neither full nor start slowly
+	Imbalance    float64               `json:"imbalance"`   // RPCs: most minus fewest in flight over relative weight, of those that are neither full nor start slowly
 	Fleet        FleetSnapshot         `json:"fleet,omitzero"`
 	Endpoints    []EndpointSnapshot    `json:"endpoints"`    // by first address, then id
 	EndpointSets []EndpointSetSnapshot `json:"endpointSets"` // by name
@@ -101,7 +101,7 @@ func (l *Ledger) snapshot(inSteps bool) Snapshot {
 		s.Granted += n.Granted
 		s.Reserved += n.Reserved
 		if m, ok := n.Eligible(); ok {
-			loads = append(loads, levelLoad{m.Priority, m.Weight, n.InFlight, n.Penalty, n.mayLag(m.Priority), n.Report()})
+			loads = append(loads, levelLoad{m.Priority, m.Weight, n.InFlight, n.Penalty, n.heldBack(m.Priority), n.Report()})
 		}
 		s.Fleet.add(n.Report())
 	}

@@ -54,10 +54,10 @@ func (n EndpointSnapshot) Eligible() (MemberSnapshot, bool) {
 	return best, found
 }
 
-// mayLag reports whether the endpoint may have less in flight than others of the level,
-// though all is well: an endpoint set gives it no RPCs there while it is full, or fewer
-// while it starts slowly.
-func (n EndpointSnapshot) mayLag(priority uint32) bool {
+// heldBack reports whether a guard keeps RPCs from the endpoint in the level: an endpoint set
+// gives it none there while it is full, or fewer while it starts slowly. It says nothing of
+// how level the others are.
+func (n EndpointSnapshot) heldBack(priority uint32) bool {
 	return slices.ContainsFunc(n.Members, func(m MemberSnapshot) bool {
 		return m.Ready && !m.Draining && m.Priority == priority && (m.Full || m.SlowStartFactor < 1)
 	})
@@ -68,7 +68,7 @@ func (n EndpointSnapshot) mayLag(priority uint32) bool {
 type levelLoad struct {
 	priority, weight  uint32
 	inFlight, penalty int64
-	mayLag            bool
+	heldBack          bool
 	report            ReportSnapshot
 }
 
@@ -81,27 +81,26 @@ func firstLevel(loads []levelLoad) uint32 {
 	return level
 }
 
-// imbalance returns by how many RPCs an endpoint is behind, of the highest priority level
-// that has ready ones: the most minus the fewest in flight, each over its weight relative
-// to the mean of theirs. With equal weights that is a difference of counts.
+// imbalance returns by how many RPCs endpoints differ, of the highest priority level that has
+// ready ones: the most minus the fewest in flight, each over its weight relative to the mean
+// of theirs. With equal weights that is a difference of counts. Endpoints that are held back
+// are left out: others have more because these have less, or nothing is to be done about
+// what they have.
 //
-// The fewest are those of endpoints that are given all RPCs that they lack: neither of a
-// full one nor of one that starts slowly. A penalty fills its endpoint up, since RPCs are
-// kept from it so, and does not make it the one with the most.
+// A penalty fills its endpoint up, since RPCs are kept from it so, and does not make it the
+// one with the most.
 func imbalance(loads []levelLoad) float64 {
 	level := firstLevel(loads)
 	count, sum, most, fewest := 0, 0.0, 0.0, math.Inf(1)
 	for _, n := range loads {
-		if n.priority != level {
+		if n.priority != level || n.heldBack {
 			continue
 		}
 		count++
 		w := float64(n.weight)
 		sum += w
 		most = max(most, float64(n.inFlight)/w)
-		if !n.mayLag {
-			fewest = min(fewest, float64(n.inFlight+n.penalty)/w)
-		}
+		fewest = min(fewest, float64(n.inFlight+n.penalty)/w)
 	}
 	return max(0, most-fewest) * sum / float64(max(1, count))
 }

@@ -91,7 +91,7 @@ func sum(endpoints []endpointTotal) Totals {
 		t.ByAddress = append(t.ByAddress, AddressLoad{n.address, n.inFlight, n.maxInFlight, n.effectiveWeight, n.report})
 		oldest = max(oldest, n.oldest)
 		if n.state == EndpointReady {
-			loads = append(loads, levelLoad{n.priority, n.weight, n.inFlight, n.penalty, n.mayLag, n.report})
+			loads = append(loads, levelLoad{n.priority, n.weight, n.inFlight, n.penalty, n.heldBack, n.report})
 		}
 	}
 	t.OldestSeconds = oldest.Seconds()
@@ -202,7 +202,7 @@ type summary struct {
 	state            EndpointState
 	priority, weight uint32
 	effectiveWeight  float64
-	mayLag           bool  // in the level: a member is full or starts slowly
+	heldBack         bool  // in the level: a member is full or starts slowly
 	maxInFlight      int64 // the lowest of their caps; 0 without one
 }
 
@@ -262,7 +262,7 @@ func (n *endpoint) summarize(of labels) summary {
 	s.weight, s.effectiveWeight = best.weight, best.effectiveWeight()
 	for _, m := range n.members {
 		if v := m.eligible(); v != nil && v.priority == s.priority && (of == labels{} || m.set.labels == of) {
-			s.mayLag = s.mayLag || m.full || m.ramping()
+			s.heldBack = s.heldBack || m.full || m.ramping()
 		}
 	}
 	return s
