@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,16 +20,18 @@ import (
 type recordingConn struct {
 	resolver.ClientConn // nil: what is not overridden is not called
 	start               time.Time
-	got                 []string
-	states              []resolver.State
+
+	mu  sync.Mutex
+	got []string
 }
 
 func (c *recordingConn) note(what any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.got = append(c.got, fmt.Sprint(time.Since(c.start), " ", what))
 }
 
 func (c *recordingConn) UpdateState(s resolver.State) error {
-	c.states = append(c.states, s)
 	var all []string
 	for _, ep := range s.Endpoints {
 		word := lcresolver.ID(ep)
@@ -56,6 +59,8 @@ func resolving(t *testing.T, target string, test func(s *source, got func() []st
 		go newServiceResolver(parsed, conn).run(ctx, s)
 		test(s, func() []string {
 			synctest.Wait()
+			conn.mu.Lock()
+			defer conn.mu.Unlock()
 			got := conn.got
 			conn.got = nil
 			return got
