@@ -10,10 +10,12 @@ import (
 
 	"google.golang.org/grpc/resolver"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/leastconn/grpc-leastconn/resolver/kubernetes/internal/target"
 )
 
 // Scheme is the scheme of the targets that this package resolves.
-const Scheme = "k8s"
+const Scheme = target.Scheme
 
 func init() { resolver.Register(&builder{connect: inCluster}) }
 
@@ -61,7 +63,7 @@ func (b *builder) Build(t resolver.Target, cc resolver.ClientConn, _ resolver.Bu
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Scheme, err)
 	}
-	parsed, err := parse(t, opts)
+	parsed, err := target.Parse(t.URL, target.Target{Namespace: opts.Namespace, Zone: opts.Zone})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +72,7 @@ func (b *builder) Build(t resolver.Target, cc resolver.ClientConn, _ resolver.Bu
 		return nil, fmt.Errorf("%s: %w", Scheme, err)
 	}
 	r := newServiceResolver(parsed, cc)
-	r.start(newSource(parsed, client(parsed.namespace), b.backoff))
+	r.start(newSource(parsed, client(parsed.Namespace), b.backoff))
 	return r, nil
 }
 
@@ -79,7 +81,7 @@ func (b *builder) Build(t resolver.Target, cc resolver.ClientConn, _ resolver.Bu
 func (*builder) OverrideAuthority(t resolver.Target) string {
 	name, _, _ := strings.Cut(t.Endpoint(), ":")
 	for label := range strings.SplitSeq(name, ".") {
-		if checkLabel("", label) != nil {
+		if target.CheckLabel("", label) != nil {
 			return "localhost"
 		}
 	}
@@ -91,11 +93,11 @@ func (b *builder) options() (Options, error) {
 	opts := b.opts
 	if opts.Namespace == "" {
 		opts.Namespace = podNamespace(namespaceFile)
-	} else if err := checkLabel("Options.Namespace", opts.Namespace); err != nil {
+	} else if err := target.CheckLabel("Options.Namespace", opts.Namespace); err != nil {
 		return opts, err
 	}
 	if opts.Zone != "" {
-		return opts, checkZone("Options.Zone", opts.Zone)
+		return opts, target.CheckZone("Options.Zone", opts.Zone)
 	}
 	return opts, nil
 }

@@ -42,7 +42,7 @@ func TestModuleLinks(t *testing.T) {
 	for _, dep := range goList(t, "-deps", ".") {
 		require.False(t, strings.HasPrefix(dep, "k8s.io/client-go/kubernetes") || strings.HasPrefix(dep, "k8s.io/client-go/informers"), dep)
 		if ours, found := strings.CutPrefix(dep, project); found {
-			require.Contains(t, []string{"resolver", "resolver/kubernetes"}, ours)
+			require.Contains(t, []string{"resolver", "resolver/kubernetes", "resolver/kubernetes/internal/target"}, ours)
 		}
 	}
 }

@@ -6,36 +6,38 @@ import (
 
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
+
+	"github.com/leastconn/grpc-leastconn/resolver/kubernetes/internal/target"
 )
 
 // portOf returns the port on which the endpoints of a slice are dialled. An
 // error says which there are. Each slice has ports of its own: pods of one
 // service may differ in what a name stands for.
-func (t target) portOf(slice *discovery.EndpointSlice) (int32, error) {
+func portOf(t target.Target, slice *discovery.EndpointSlice) (int32, error) {
 	ports := tcpPorts(slice)
 	for _, p := range ports {
-		if t.number == 0 && t.port != "" && nameOf(p) == t.port {
+		if t.Number == 0 && t.Port != "" && nameOf(p) == t.Port {
 			if p.Port == nil {
-				return 0, fmt.Errorf("port %s may be any: want its number in the target", t.port)
+				return 0, fmt.Errorf("port %s may be any: want its number in the target", t.Port)
 			}
 			return *p.Port, nil
 		}
 		// A port without a number stands for all.
-		if t.number != 0 && (p.Port == nil || *p.Port == t.number) {
-			return t.number, nil
+		if t.Number != 0 && (p.Port == nil || *p.Port == t.Number) {
+			return t.Number, nil
 		}
 	}
 	switch {
-	case t.number != 0 && len(slice.Ports) == 0: // the service has none, and nothing is excluded
-		return t.number, nil
-	case t.port == "" && len(ports) == 1 && ports[0].Port != nil:
+	case t.Number != 0 && len(slice.Ports) == 0: // the service has none, and nothing is excluded
+		return t.Number, nil
+	case t.Port == "" && len(ports) == 1 && ports[0].Port != nil:
 		return *ports[0].Port, nil
-	case t.port == "" && len(ports) > 1:
+	case t.Port == "" && len(ports) > 1:
 		return 0, fmt.Errorf("there are several ports, %s: want one of them in the target", describe(ports))
-	case t.port == "":
+	case t.Port == "":
 		return 0, fmt.Errorf("it has no TCP port with a number: want the number in the target")
 	}
-	return 0, fmt.Errorf("there is no TCP port %s, but %s", t.port, describe(ports))
+	return 0, fmt.Errorf("there is no TCP port %s, but %s", t.Port, describe(ports))
 }
 
 // tcpPorts leaves out the ports of other protocols.

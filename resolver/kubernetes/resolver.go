@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
+	"github.com/leastconn/grpc-leastconn/resolver/kubernetes/internal/target"
 )
 
 var logger = grpclog.Component("k8s-resolver")
@@ -18,7 +19,7 @@ var logger = grpclog.Component("k8s-resolver")
 // serviceResolver tells one channel of one service, from start to Close.
 type serviceResolver struct {
 	// Set once.
-	target target
+	target target.Target
 	cc     resolver.ClientConn
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -31,7 +32,7 @@ type serviceResolver struct {
 	warned   string    // the last warning about what is left out
 }
 
-func newServiceResolver(t target, cc resolver.ClientConn) *serviceResolver {
+func newServiceResolver(t target.Target, cc resolver.ClientConn) *serviceResolver {
 	return &serviceResolver{target: t, cc: cc, list: list{}}
 }
 
@@ -105,7 +106,7 @@ func (r *serviceResolver) look(now time.Time, s *source) (next time.Time) {
 
 // about says which service an error is of.
 func (r *serviceResolver) about(cause error) error {
-	return fmt.Errorf("%s: service %s in namespace %s: %w", Scheme, r.target.service, r.target.namespace, cause)
+	return fmt.Errorf("%s: service %s in namespace %s: %w", Scheme, r.target.Service, r.target.Namespace, cause)
 }
 
 // warn logs what is left out, once.

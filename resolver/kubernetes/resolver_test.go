@@ -14,6 +14,7 @@ import (
 	discovery "k8s.io/api/discovery/v1"
 
 	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
+	"github.com/leastconn/grpc-leastconn/resolver/kubernetes/internal/target"
 )
 
 // recordingConn is a channel that writes down what it is told, and when.
@@ -48,10 +49,10 @@ func (c *recordingConn) ReportError(err error) { c.note(err) }
 
 // resolving runs a resolver in virtual time, whose source the test changes as
 // client-go's reflector does.
-func resolving(t *testing.T, target string, test func(s *source, got func() []string)) {
+func resolving(t *testing.T, dialled string, test func(s *source, got func() []string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		parsed, err := parse(targetOf(t, target), Options{})
+		parsed, err := target.Parse(targetOf(t, dialled).URL, target.Target{})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -176,7 +177,7 @@ func TestListOutlastsErrors(t *testing.T) {
 
 // All that slices say of an endpoint reaches the channel.
 func TestStateOfAChannel(t *testing.T) {
-	parsed, err := parse(targetOf(t, "k8s:///chat"), Options{Namespace: "shop"})
+	parsed, err := target.Parse(targetOf(t, "k8s:///chat").URL, target.Target{Namespace: "shop"})
 	require.NoError(t, err)
 	s := newServiceResolver(parsed, nil).state([]endpoint{
 		{uid: "a", addresses: []string{"[::1]:1", "127.0.0.1:1"}, priority: 1},
@@ -188,4 +189,16 @@ func TestStateOfAChannel(t *testing.T) {
 	require.Equal(t, []resolver.Address{{Addr: "[::1]:1"}, {Addr: "127.0.0.1:1"}}, a.Addresses)
 	require.Equal(t, []any{"a", uint32(1), uint32(1)}, []any{lcresolver.ID(a), lcresolver.Weight(a), lcresolver.Priority(a)})
 	require.Equal(t, []any{"", uint32(0), uint32(0)}, []any{lcresolver.ID(b), lcresolver.Weight(b), lcresolver.Priority(b)})
+}
+
+// What certificates are checked against is what was dialled, and always valid.
+func TestAuthorities(t *testing.T) {
+	for s, want := range map[string]string{
+		"k8s:///chat.shop:grpc?zone=a": "chat.shop",
+		"k8s:///chat:50051":            "chat",
+		"k8s:///Ch at":                 "localhost",
+		"k8s:///":                      "localhost",
+	} {
+		require.Equal(t, want, (&builder{}).OverrideAuthority(targetOf(t, s)), s)
+	}
 }

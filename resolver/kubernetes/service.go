@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	discovery "k8s.io/api/discovery/v1"
+
+	"github.com/leastconn/grpc-leastconn/resolver/kubernetes/internal/target"
 )
 
 // endpoint is a pod, or what a slice lists without naming a pod.
@@ -79,11 +81,11 @@ type merging struct {
 // merge reads the slices of the target's service. An endpoint that several of
 // them list is one, in the best condition that one of them says: while it moves
 // from one to the other, one of them is out of date.
-func merge(t target, known []*discovery.EndpointSlice) service {
+func merge(t target.Target, known []*discovery.EndpointSlice) service {
 	all := map[string]*merging{}
 	var faults []error
 	for _, slice := range known {
-		if err := t.mergeSlice(all, slice); err != nil {
+		if err := mergeSlice(t, all, slice); err != nil {
 			faults = append(faults, fmt.Errorf("EndpointSlice %s: %w", slice.Name, err))
 		}
 	}
@@ -106,11 +108,11 @@ func merge(t target, known []*discovery.EndpointSlice) service {
 
 // mergeSlice adds the endpoints of a slice. The error says why it adds none, or
 // which it leaves out.
-func (t target) mergeSlice(all map[string]*merging, slice *discovery.EndpointSlice) error {
+func mergeSlice(t target.Target, all map[string]*merging, slice *discovery.EndpointSlice) error {
 	if slice.AddressType != discovery.AddressTypeIPv4 && slice.AddressType != discovery.AddressTypeIPv6 {
 		return fmt.Errorf("addressType %q: want IPv4 or IPv6, for names use another resolver", slice.AddressType)
 	}
-	port, err := t.portOf(slice)
+	port, err := portOf(t, slice)
 	if err != nil {
 		return err
 	}
@@ -131,7 +133,7 @@ func (t target) mergeSlice(all map[string]*merging, slice *discovery.EndpointSli
 		}
 		c := conditionOf(ep.Conditions)
 		m.condition = max(m.condition, c)
-		m.elsewhere = m.elsewhere && !t.near(ep)
+		m.elsewhere = m.elsewhere && !near(t, ep)
 		if c != unready {
 			m.addresses = append(m.addresses, e.addresses...)
 		}
@@ -149,14 +151,14 @@ func ipOf(ep discovery.Endpoint) (netip.Addr, error) {
 
 // near reports whether the target's zone is to use the endpoint: by its hints,
 // or where it is if it has none.
-func (t target) near(ep discovery.Endpoint) bool {
-	if t.zone == "" {
+func near(t target.Target, ep discovery.Endpoint) bool {
+	if t.Zone == "" {
 		return true
 	}
 	if ep.Hints == nil || len(ep.Hints.ForZones) == 0 {
-		return ep.Zone != nil && *ep.Zone == t.zone
+		return ep.Zone != nil && *ep.Zone == t.Zone
 	}
-	return slices.ContainsFunc(ep.Hints.ForZones, func(z discovery.ForZone) bool { return z.Name == t.zone })
+	return slices.ContainsFunc(ep.Hints.ForZones, func(z discovery.ForZone) bool { return z.Name == t.Zone })
 }
 
 // inUse returns the endpoints that are not unready, sorted by key. An address

@@ -29,7 +29,6 @@ func TestConditions(t *testing.T) {
 
 // What slices say together is one list, in which each endpoint is once.
 func TestSlicesAreMerged(t *testing.T) {
-	fqdn := sliceOf{slice("names", manual("chat.example.com"))}.with(func(s *discovery.EndpointSlice) { s.AddressType = discovery.AddressTypeFQDN })
 	for name, test := range map[string]struct {
 		slices []*discovery.EndpointSlice
 		want   []string
@@ -71,7 +70,7 @@ func TestSlicesAreMerged(t *testing.T) {
 			[]string{"a@10.0.0.1:50051"},
 		},
 		"names and nonsense among addresses": {
-			[]*discovery.EndpointSlice{fqdn, slice("1", pod("a", "10.0.0.1"), manual("nonsense"), discovery.Endpoint{})},
+			[]*discovery.EndpointSlice{names(), slice("1", pod("a", "10.0.0.1"), manual("nonsense"), discovery.Endpoint{})},
 			[]string{"a@10.0.0.1:50051"},
 		},
 	} {
@@ -152,12 +151,11 @@ func TestZones(t *testing.T) {
 
 // Why there are no endpoints is said.
 func TestEmptyServices(t *testing.T) {
-	fqdn := sliceOf{slice("names", manual("chat.example.com"))}.with(func(s *discovery.EndpointSlice) { s.AddressType = discovery.AddressTypeFQDN })
 	for want, known := range map[string][]*discovery.EndpointSlice{
 		"it has no EndpointSlices: there is no such service":          nil,
 		"none of its 2 endpoints is ready":                            {slice("1", down("a", "10.0.0.1"), conditions(pod("b", "10.0.0.2"), "-r -s t"))},
 		"none of its 0 endpoints is ready":                            {slice("1")},
-		`EndpointSlice names: addressType "FQDN": want IPv4 or IPv6`:  {fqdn},
+		`EndpointSlice names: addressType "FQDN": want IPv4 or IPv6`:  {names()},
 		`EndpointSlice 1: addresses ["nonsense"]: want an IP address`: {slice("1", manual("nonsense"))},
 	} {
 		s := mergeOf(t, "k8s:///chat:grpc", known...)

@@ -2,15 +2,18 @@ package kubernetes
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/resolver"
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/stretchr/testify/require"
+	"github.com/leastconn/grpc-leastconn/resolver/kubernetes/internal/target"
 )
 
 // slice is an IPv4 slice of service chat in namespace shop, with port 50051 as
@@ -36,20 +39,22 @@ func port(name string, number int32) discovery.EndpointPort {
 	return p
 }
 
-func (s sliceOf) with(change func(*discovery.EndpointSlice)) *discovery.EndpointSlice {
-	change(s.EndpointSlice)
-	return s.EndpointSlice
-}
-
-type sliceOf struct{ *discovery.EndpointSlice }
-
-// ipv6 and ports make other slices of one.
+// ipv6 and ports change a slice.
 func ipv6(s *discovery.EndpointSlice) *discovery.EndpointSlice {
-	return sliceOf{s}.with(func(s *discovery.EndpointSlice) { s.AddressType = discovery.AddressTypeIPv6 })
+	s.AddressType = discovery.AddressTypeIPv6
+	return s
 }
 
 func ports(s *discovery.EndpointSlice, ports ...discovery.EndpointPort) *discovery.EndpointSlice {
-	return sliceOf{s}.with(func(s *discovery.EndpointSlice) { s.Ports = ports })
+	s.Ports = ports
+	return s
+}
+
+// names is a slice of names.
+func names() *discovery.EndpointSlice {
+	s := slice("names", manual("chat.example.com"))
+	s.AddressType = discovery.AddressTypeFQDN
+	return s
 }
 
 // pod is a pod that is ready.
@@ -116,7 +121,14 @@ func show(es []endpoint) []string {
 // mergeOf reads slices as a target does.
 func mergeOf(t *testing.T, s string, known ...*discovery.EndpointSlice) service {
 	t.Helper()
-	parsed, err := parse(targetOf(t, s), Options{Namespace: "shop"})
+	parsed, err := target.Parse(targetOf(t, s).URL, target.Target{Namespace: "shop"})
 	require.NoError(t, err)
 	return merge(parsed, known)
+}
+
+func targetOf(t testing.TB, s string) resolver.Target {
+	t.Helper()
+	u, err := url.Parse(s)
+	require.NoError(t, err)
+	return resolver.Target{URL: *u}
 }

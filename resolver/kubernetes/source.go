@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/leastconn/grpc-leastconn/resolver/kubernetes/internal/target"
 )
 
 // source knows the EndpointSlices of one service. client-go's reflector, the
@@ -24,7 +26,7 @@ import (
 // an informer it hands over a new list as a whole.
 type source struct {
 	// Set once.
-	target  target
+	target  target.Target
 	client  EndpointSlices
 	backoff *wait.Backoff
 	changed chan struct{} // holds a wish to look again
@@ -34,7 +36,7 @@ type source struct {
 	err    error                               // why the API server does not answer; nil once it does
 }
 
-func newSource(t target, client EndpointSlices, backoff *wait.Backoff) *source {
+func newSource(t target.Target, client EndpointSlices, backoff *wait.Backoff) *source {
 	return &source{target: t, client: client, backoff: backoff, changed: make(chan struct{}, 1)}
 }
 
@@ -81,7 +83,7 @@ func (s *source) answered(err error) {
 }
 
 func (s *source) list(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	opts.LabelSelector = discovery.LabelServiceName + "=" + s.target.service
+	opts.LabelSelector = discovery.LabelServiceName + "=" + s.target.Service
 	list, err := s.client.List(ctx, opts)
 	if err != nil {
 		if !expired(err) && ctx.Err() == nil {
@@ -93,7 +95,7 @@ func (s *source) list(ctx context.Context, opts metav1.ListOptions) (runtime.Obj
 }
 
 func (s *source) watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	opts.LabelSelector = discovery.LabelServiceName + "=" + s.target.service
+	opts.LabelSelector = discovery.LabelServiceName + "=" + s.target.Service
 	w, err := s.client.Watch(ctx, opts)
 	isList := opts.SendInitialEvents != nil && *opts.SendInitialEvents
 	switch {

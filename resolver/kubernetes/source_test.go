@@ -106,7 +106,7 @@ func (c *listening) silent() {
 // Changes of any slice of the service are told; other services are not its own.
 func TestWatch(t *testing.T) {
 	a := startAPI(t)
-	other := sliceOf{slice("other", podC)}.EndpointSlice
+	other := slice("other", podC)
 	other.Labels = map[string]string{"kubernetes.io/service-name": "mail"}
 	a.put(slice("1", podA), other)
 	c := a.listen("k8s:///chat.shop:grpc")

@@ -1,4 +1,4 @@
-package kubernetes
+package target
 
 import (
 	"net/url"
@@ -6,35 +6,34 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/resolver"
 )
 
-func targetOf(t testing.TB, s string) resolver.Target {
+func urlOf(t testing.TB, s string) url.URL {
 	t.Helper()
 	u, err := url.Parse(s)
 	require.NoError(t, err)
-	return resolver.Target{URL: *u}
+	return *u
 }
 
 func TestTargets(t *testing.T) {
-	opts := Options{Namespace: "own"}
-	for s, want := range map[string]target{
-		"k8s:///chat":                      {service: "chat", namespace: "own"},
-		"k8s:///chat:grpc":                 {service: "chat", namespace: "own", port: "grpc"},
-		"k8s:///chat.shop":                 {service: "chat", namespace: "shop"},
-		"k8s:///chat.shop:50051":           {service: "chat", namespace: "shop", port: "50051", number: 50051},
-		"k8s:///chat.shop:0050051":         {service: "chat", namespace: "shop", port: "50051", number: 50051},
-		"k8s:///chat.shop:65535":           {service: "chat", namespace: "shop", port: "65535", number: 65535},
-		"k8s:///chat.shop:grpc?zone=eu-1a": {service: "chat", namespace: "shop", port: "grpc", zone: "eu-1a"},
-		"k8s:///chat-2.shop-2:8-grpc":      {service: "chat-2", namespace: "shop-2", port: "8-grpc"},
+	defaults := Target{Namespace: "own"}
+	for s, want := range map[string]Target{
+		"k8s:///chat":                      {Service: "chat", Namespace: "own"},
+		"k8s:///chat:grpc":                 {Service: "chat", Namespace: "own", Port: "grpc"},
+		"k8s:///chat.shop":                 {Service: "chat", Namespace: "shop"},
+		"k8s:///chat.shop:50051":           {Service: "chat", Namespace: "shop", Port: "50051", Number: 50051},
+		"k8s:///chat.shop:0050051":         {Service: "chat", Namespace: "shop", Port: "50051", Number: 50051},
+		"k8s:///chat.shop:65535":           {Service: "chat", Namespace: "shop", Port: "65535", Number: 65535},
+		"k8s:///chat.shop:grpc?zone=eu-1a": {Service: "chat", Namespace: "shop", Port: "grpc", Zone: "eu-1a"},
+		"k8s:///chat-2.shop-2:8-grpc":      {Service: "chat-2", Namespace: "shop-2", Port: "8-grpc"},
 	} {
-		got, err := parse(targetOf(t, s), opts)
+		got, err := Parse(urlOf(t, s), defaults)
 		require.NoError(t, err, s)
 		require.Equal(t, want, got, s)
 	}
-	got, err := parse(targetOf(t, "k8s:///chat"), Options{Namespace: "own", Zone: "eu-1b"})
+	got, err := Parse(urlOf(t, "k8s:///chat"), Target{Namespace: "own", Zone: "eu-1b"})
 	require.NoError(t, err)
-	require.Equal(t, target{service: "chat", namespace: "own", zone: "eu-1b"}, got)
+	require.Equal(t, Target{Service: "chat", Namespace: "own", Zone: "eu-1b"}, got)
 	require.Equal(t, "k8s:///chat.own", got.String())
 }
 
@@ -68,25 +67,13 @@ func TestBadTargets(t *testing.T) {
 		"k8s://me@/chat.shop":            `has a user, want none`,
 		"k8s:chat.shop":                  `has no slashes after the scheme: want k8s:///service`,
 	} {
-		_, err := parse(targetOf(t, s), Options{Namespace: "own"})
+		_, err := Parse(urlOf(t, s), Target{Namespace: "own"})
 		require.ErrorContains(t, err, want, s)
 		require.ErrorContains(t, err, "k8s: target ", s)
 	}
 }
 
 var longName = strings.Repeat("a", 64)
-
-// What certificates are checked against is what was dialled, and always valid.
-func TestAuthorities(t *testing.T) {
-	for s, want := range map[string]string{
-		"k8s:///chat.shop:grpc?zone=a": "chat.shop",
-		"k8s:///chat:50051":            "chat",
-		"k8s:///Ch at":                 "localhost",
-		"k8s:///":                      "localhost",
-	} {
-		require.Equal(t, want, (&builder{}).OverrideAuthority(targetOf(t, s)), s)
-	}
-}
 
 // FuzzTarget: no target panics, and one that is taken has a spelling that means
 // the same.
@@ -99,12 +86,11 @@ func FuzzTarget(f *testing.F) {
 		if err != nil {
 			return
 		}
-		(&builder{}).OverrideAuthority(resolver.Target{URL: *u})
-		first, err := parse(resolver.Target{URL: *u}, Options{Namespace: "own"})
+		first, err := Parse(*u, Target{Namespace: "own"})
 		if err != nil {
 			return
 		}
-		again, err := parse(targetOf(t, first.String()), Options{Namespace: "other", Zone: first.zone})
+		again, err := Parse(urlOf(t, first.String()), Target{Namespace: "other", Zone: first.Zone})
 		require.NoError(t, err)
 		require.Equal(t, first, again)
 	})

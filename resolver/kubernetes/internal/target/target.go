@@ -1,4 +1,6 @@
-package kubernetes
+// Package target reads dial targets of the scheme "k8s". It is a package of its
+// own so that it can be fuzzed without all of client-go.
+package target
 
 import (
 	"errors"
@@ -8,29 +10,31 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/grpc/resolver"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// target is what a dial target says.
-type target struct {
-	service   string
-	namespace string
-	port      string // as written: a number or a name; "" without one
-	number    int32  // of the port; 0 if it is a name or not there
-	zone      string // "" without one
+// Scheme is that of the targets.
+const Scheme = "k8s"
+
+// Target is what a dial target says.
+type Target struct {
+	Service   string
+	Namespace string
+	Port      string // as written: a number or a name; "" without one
+	Number    int32  // of the port; 0 if it is a name or not there
+	Zone      string // "" without one
 }
 
-// parse reads a dial target. What it does not say is taken from the options.
-func parse(t resolver.Target, opts Options) (target, error) {
-	parsed, err := parseURL(t.URL, t.Endpoint(), opts)
+// Parse reads a dial target. What it does not say is taken from defaults.
+func Parse(u url.URL, defaults Target) (Target, error) {
+	t, err := parse(u, defaults)
 	if err != nil {
-		return target{}, fmt.Errorf("%s: target %q: %w", Scheme, t.URL.Redacted(), err)
+		return Target{}, fmt.Errorf("%s: target %q: %w", Scheme, u.Redacted(), err)
 	}
-	return parsed, nil
+	return t, nil
 }
 
-func parseURL(u url.URL, endpoint string, opts Options) (t target, err error) {
+func parse(u url.URL, defaults Target) (t Target, err error) {
 	switch {
 	case u.User != nil:
 		return t, errors.New("has a user, want none: " + forms)
@@ -41,11 +45,11 @@ func parseURL(u url.URL, endpoint string, opts Options) (t target, err error) {
 	case u.Opaque != "" || !strings.HasPrefix(u.Path, "/"):
 		return t, errors.New("has no slashes after the scheme: " + forms)
 	}
-	t = target{namespace: opts.Namespace, zone: opts.Zone}
+	t = Target{Namespace: defaults.Namespace, Zone: defaults.Zone}
 	if err = t.readParams(u.RawQuery); err != nil {
 		return t, err
 	}
-	name, port, hasPort := strings.Cut(endpoint, ":")
+	name, port, hasPort := strings.Cut(u.Path[1:], ":")
 	if hasPort {
 		if err = t.readPort(port); err != nil {
 			return t, err
@@ -53,20 +57,20 @@ func parseURL(u url.URL, endpoint string, opts Options) (t target, err error) {
 	}
 	var namespace string
 	var hasNamespace bool
-	if t.service, namespace, hasNamespace = strings.Cut(name, "."); hasNamespace {
-		t.namespace = namespace
+	if t.Service, namespace, hasNamespace = strings.Cut(name, "."); hasNamespace {
+		t.Namespace = namespace
 	}
-	if err = checkLabel("service", t.service); err != nil {
+	if err = CheckLabel("service", t.Service); err != nil {
 		return t, err
 	}
-	return t, checkLabel("namespace", t.namespace)
+	return t, CheckLabel("namespace", t.Namespace)
 }
 
 const forms = "want k8s:///service, k8s:///service.namespace or k8s:///service.namespace:port"
 
-// checkLabel says what is wrong with the name of a service, a namespace or a
+// CheckLabel says what is wrong with the name of a service, a namespace or a
 // port.
-func checkLabel(field, value string) error {
+func CheckLabel(field, value string) error {
 	if len(validation.IsDNS1123Label(value)) == 0 {
 		return nil
 	}
@@ -75,8 +79,8 @@ func checkLabel(field, value string) error {
 }
 
 // readPort takes a port: digits are a number, all else is a name.
-func (t *target) readPort(written string) error {
-	t.port = written
+func (t *Target) readPort(written string) error {
+	t.Port = written
 	if written == "" || strings.Trim(written, "0123456789") != "" {
 		if len(validation.IsDNS1123Label(written)) > 0 {
 			return fmt.Errorf("port %q: want a number from 1 to 65535, or the name of a port of the service, such as grpc", written)
@@ -87,12 +91,12 @@ func (t *target) readPort(written string) error {
 	if err != nil || n == 0 {
 		return fmt.Errorf("port %q: want a number from 1 to 65535, or the name of a port of the service, such as grpc", written)
 	}
-	t.number, t.port = int32(n), strconv.FormatUint(n, 10)
+	t.Number, t.Port = int32(n), strconv.FormatUint(n, 10)
 	return nil
 }
 
 // readParams takes the query of a target. There is one parameter.
-func (t *target) readParams(query string) error {
+func (t *Target) readParams(query string) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return fmt.Errorf("parameters %q: %w", query, err)
@@ -109,17 +113,17 @@ func (t *target) readParams(query string) error {
 		case len(values[name]) > 1:
 			return fmt.Errorf("parameter zone: values %q: want one value", values[name])
 		}
-		t.zone = values[name][0]
-		if err := checkZone("parameter zone: value", t.zone); err != nil {
+		t.Zone = values[name][0]
+		if err := CheckZone("parameter zone: value", t.Zone); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkZone says what is wrong with the name of a zone, which is the value of a
+// CheckZone says what is wrong with the name of a zone, which is the value of a
 // node's label.
-func checkZone(field, zone string) error {
+func CheckZone(field, zone string) error {
 	if zone == "" || len(validation.IsValidLabelValue(zone)) > 0 {
 		return fmt.Errorf("%s %q: want the name of a zone as nodes have it in the label topology.kubernetes.io/zone, such as eu-1a", field, zone)
 	}
@@ -128,10 +132,10 @@ func checkZone(field, zone string) error {
 
 // String returns the target in the one spelling that names a service and a
 // port, whatever was left out of it.
-func (t target) String() string {
-	s := Scheme + ":///" + t.service + "." + t.namespace
-	if t.port != "" {
-		s += ":" + t.port
+func (t Target) String() string {
+	s := Scheme + ":///" + t.Service + "." + t.Namespace
+	if t.Port != "" {
+		s += ":" + t.Port
 	}
 	return s
 }
