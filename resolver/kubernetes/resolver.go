@@ -87,7 +87,8 @@ func (r *serviceResolver) look(now time.Time, s *source) (next time.Time) {
 	merged := merge(r.target, known)
 	next = r.list.update(now, merged)
 	endpoints := r.list.endpoints()
-	if (len(endpoints) > 0 || !r.sentAt.IsZero()) && !slices.EqualFunc(endpoints, r.lastSent, endpoint.equal) {
+	// The first list is not told while it is empty: then there is only the error.
+	if !slices.EqualFunc(endpoints, r.lastSent, endpoint.equal) {
 		r.lastSent, r.sentAt = endpoints, now
 		// The policy refuses an empty list and goes by it. It has no reason to refuse
 		// any other.

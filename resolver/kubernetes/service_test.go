@@ -62,8 +62,8 @@ func TestSlicesAreMerged(t *testing.T) {
 			[]string{"@10.0.0.1:50051"},
 		},
 		"a pod in the host's network replaces another": {
-			[]*discovery.EndpointSlice{slice("1", ending("a", "10.0.0.1"), pod("b", "10.0.0.1"))},
-			[]string{"b@10.0.0.1:50051"},
+			[]*discovery.EndpointSlice{slice("1", pod("a", "10.0.0.1"), ending("b", "10.0.0.1"), ending("c", "10.0.0.2"), pod("d", "10.0.0.2"))},
+			[]string{"a@10.0.0.1:50051", "d@10.0.0.2:50051"},
 		},
 		"a pod that is listed by hand, too": {
 			[]*discovery.EndpointSlice{slice("1", manual("10.0.0.1")), slice("2", pod("a", "10.0.0.1"))},
@@ -144,6 +144,8 @@ func TestZones(t *testing.T) {
 	require.Equal(t, []string{
 		"a@10.0.0.1:50051", "b@10.0.0.2:50051 priority 1", "c@10.0.0.3:50051", "d@10.0.0.4:50051 priority 1", "e@10.0.0.5:50051 priority 1",
 	}, show(mergeOf(t, "k8s:///chat:grpc?zone=eu-1a", s).endpoints))
+	moved := mergeOf(t, "k8s:///chat:grpc?zone=eu-1a", slice("1", in("eu-1a", pod("a", "10.0.0.1"))), slice("2", in("eu-1a", pod("a", "10.0.0.1"), "eu-1b")))
+	require.Zero(t, moved.endpoints[0].priority, "one slice has it for the zone")
 	for _, e := range mergeOf(t, "k8s:///chat:grpc", s).endpoints {
 		require.Zero(t, e.priority)
 	}

@@ -199,6 +199,23 @@ func TestRelistReplaces(t *testing.T) {
 	c.has("b c")
 }
 
+// An API server that was away for a moment goes on to tell, and what was said of
+// it is over.
+func TestAPIServerIsAway(t *testing.T) {
+	a := startAPI(t)
+	a.put(slice("1", podA))
+	c := a.listen("k8s:///chat.shop:grpc")
+	c.has("a")
+	a.put(slice("2", podB)) // a watch that tells nothing is no watch to client-go
+	c.has("a b")
+	a.stop()
+	c.failed("connection refused")
+	a.start()
+	a.put(slice("1", down("a", "10.0.0.1")), slice("2", down("b", "10.0.0.2")))
+	c.failed("none of its 2 endpoints is ready")
+	require.Equal(t, 1, a.count(watchList))
+}
+
 // A watch that tells late tells all the same.
 func TestSlowWatch(t *testing.T) {
 	a := startAPI(t)
