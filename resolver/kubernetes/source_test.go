@@ -103,24 +103,34 @@ func (c *listening) silent() {
 	require.Empty(c, c.errors)
 }
 
-// Changes of any slice of the service are told; other services are not its own.
+// Changes of any slice of the service are told, by new API servers and by those
+// that have no lists that are watches; other services are not its own.
 func TestWatch(t *testing.T) {
-	a := startAPI(t)
-	other := slice("other", podC)
-	other.Labels = map[string]string{"kubernetes.io/service-name": "mail"}
-	a.put(slice("1", podA), other)
-	c := a.listen("k8s:///chat.shop:grpc")
-	c.has("a")
-	a.put(slice("2", podB))
-	c.has("a b")
-	a.put(slice("1", down("a", "10.0.0.1")))
-	c.has("b")
-	a.put(slice("1", podA))
-	c.has("a b")
-	a.remove("2")
-	c.has("a")
-	c.silent()
-	require.Equal(t, []request{{watchList, ""}}, a.requests())
+	for name, asks := range map[string][]request{
+		"new": {{watchList, ""}},
+		"old": {{watchList, ""}, {"list", "0"}, {"watch", "12"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := startAPI(t)
+			a.noWatchList = name == "old"
+			other := slice("other", podC)
+			other.Labels = map[string]string{"kubernetes.io/service-name": "mail"}
+			a.put(slice("1", podA), other)
+			c := a.listen("k8s:///chat.shop:grpc")
+			c.has("a")
+			a.put(slice("2", podB))
+			c.has("a b")
+			a.put(slice("1", down("a", "10.0.0.1")))
+			c.has("b")
+			a.put(slice("1", podA))
+			c.has("a b")
+			a.remove("2")
+			c.has("a")
+			c.silent()
+			require.Equal(t, asks, a.requests())
+		})
+	}
 }
 
 // A service appears after the channel does.
@@ -213,7 +223,6 @@ func TestAPIServerIsAway(t *testing.T) {
 	a.start()
 	a.put(slice("1", down("a", "10.0.0.1")), slice("2", down("b", "10.0.0.2")))
 	c.failed("none of its 2 endpoints is ready")
-	require.Equal(t, 1, a.count(watchList))
 }
 
 // A watch that tells late tells all the same.
