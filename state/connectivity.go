@@ -12,10 +12,17 @@ const MaxErrorText = 500
 // Connectivity is what a balancer says of a member's connection. It is for snapshots:
 // nothing is chosen by it.
 type Connectivity struct {
-	State       string    // by gRPC's name, such as "CONNECTING"
-	Since       time.Time // when it became so
-	LastError   string    // why a connection failed last, or was not healthy; "" when none has. At most MaxErrorText bytes are kept
-	LastErrorAt time.Time
+	State string    // by gRPC's name, such as "CONNECTING"
+	Since time.Time // when it became so
+
+	lastError string
+	failedAt  time.Time
+}
+
+// Failed notes why a connection has failed now, or is not healthy: of a long text the
+// first MaxErrorText bytes.
+func (c *Connectivity) Failed(err error) {
+	c.lastError, c.failedAt = shortened(err.Error()), time.Now()
 }
 
 // ConnectivitySnapshot is a [Connectivity] at one moment.
@@ -28,7 +35,6 @@ type ConnectivitySnapshot struct {
 
 // SetConnectivity sets what snapshots show of the member's connection.
 func (m *Member) SetConnectivity(c Connectivity) {
-	c.LastError = shortened(c.LastError)
 	m.set.ledger.mu.Lock()
 	defer m.set.ledger.mu.Unlock()
 	m.connectivity = c
@@ -51,9 +57,9 @@ func (c Connectivity) snapshot(now time.Time) ConnectivitySnapshot {
 	if c.State == "" {
 		return ConnectivitySnapshot{}
 	}
-	s := ConnectivitySnapshot{State: c.State, SinceSeconds: now.Sub(c.Since).Seconds(), LastError: c.LastError}
-	if c.LastError != "" {
-		s.LastErrorSeconds = now.Sub(c.LastErrorAt).Seconds()
+	s := ConnectivitySnapshot{State: c.State, SinceSeconds: now.Sub(c.Since).Seconds(), LastError: c.lastError}
+	if c.lastError != "" {
+		s.LastErrorSeconds = now.Sub(c.failedAt).Seconds()
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -109,7 +110,10 @@ func TestConnectivityIsShown(t *testing.T) {
 		s.m.SetConnectivity(state.Connectivity{State: "IDLE", Since: time.Now()})
 		time.Sleep(time.Second)
 		require.Equal(s, state.ConnectivitySnapshot{State: "IDLE", SinceSeconds: 1}, s.endpoint().Members[0].Connectivity)
-		s.m.SetConnectivity(state.Connectivity{State: "CONNECTING", Since: time.Now(), LastError: "x" + strings.Repeat("ö", 300), LastErrorAt: time.Now().Add(-time.Hour)})
+		c := state.Connectivity{State: "CONNECTING", Since: time.Now()}
+		c.Failed(errors.New("x" + strings.Repeat("ö", 300)))
+		s.m.SetConnectivity(c)
+		time.Sleep(time.Hour)
 		got := s.endpoint().Members[0].Connectivity
 		require.Equal(s, 3600.0, got.LastErrorSeconds)
 		require.LessOrEqual(s, len(got.LastError), state.MaxErrorText)

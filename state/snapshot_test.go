@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -48,7 +49,9 @@ func eventful(t *testing.T) state.Snapshot {
 	r.Update([]*state.Member{departed}, nil)
 	v.Set(list("", "10.0.0.2:50051"), 0, nil) // drains
 	broken := list("", "10.0.0.3:50051")      // has no connection
-	broken.SetConnectivity(state.Connectivity{State: "TRANSIENT_FAILURE", Since: time.Now(), LastError: "connection refused", LastErrorAt: time.Now()})
+	connectivity := state.Connectivity{State: "TRANSIENT_FAILURE", Since: time.Now()}
+	connectivity.Failed(errors.New("connection refused"))
+	broken.SetConnectivity(connectivity)
 	first := list("pod-1", "[2001:db8::1]:50051", "10.0.0.1:50051")
 	v.Set(first, 4, nil)
 	time.Sleep(time.Minute)
