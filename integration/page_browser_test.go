@@ -30,6 +30,7 @@ func TestPageInBrowser(t *testing.T) {
 		"selection":          pageKeepsSelection,
 		"server is away":     pageSaysThatItIsOld,
 		"under another path": pageUnderAPath,
+		"screenshots":        pageScreenshots,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser) })
 	}

@@ -114,9 +114,10 @@ func (o order) column() column {
 	return columns[i]
 }
 
-// sort puts the rows in order, which are ordered by name.
+// sort puts the rows in order; equal ones, by name.
 func (o order) sort(rows []row) {
 	value := o.column().value
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.Name, b.Name) })
 	if o.column().Key == columns[0].Key {
 		if o.descending {
 			slices.Reverse(rows)

@@ -21,14 +21,15 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-//go:embed page.html page.css page.js page.svg
+//go:embed page.html page.css page.js history.js page.svg
 var files embed.FS
 
 // assets are what the page loads, by the value of the query's "asset".
 var assets = map[string]string{
-	"page.css": "text/css; charset=utf-8",
-	"page.js":  "text/javascript; charset=utf-8",
-	"page.svg": "image/svg+xml",
+	"page.css":   "text/css; charset=utf-8",
+	"page.js":    "text/javascript; charset=utf-8",
+	"history.js": "text/javascript; charset=utf-8",
+	"page.svg":   "image/svg+xml",
 }
 
 // policy lets the page load what this handler serves and nothing else.
@@ -85,7 +86,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 func serveAsset(w http.ResponseWriter, name string) {
 	contentType, ok := assets[name]
 	if !ok {
-		http.Error(w, fmt.Sprintf("asset %q: want page.css, page.js or page.svg", name), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("asset %q: want page.css, page.js, history.js or page.svg", name), http.StatusNotFound)
 		return
 	}
 	body, _ := files.ReadFile(name) // embedded

@@ -76,6 +76,7 @@ type service struct {
 	Found        int    // endpoints that fit the filter
 	More         int    // of these, not shown
 	By           string // the column that they are ordered by
+	Descending   bool
 	Whole        bool   // the rows are all endpoints there are
 	Newest       uint64 // number of the newest endpoint
 	EndpointSets []state.EndpointSetSnapshot
@@ -132,6 +133,7 @@ func (q query) cut(v *service) {
 	by.sort(v.Rows)
 	v.Rows = v.Rows[:v.Found-v.More]
 	v.By, v.Columns = strings.ReplaceAll(by.column().Key, "_", " "), by.headers(v.Fleet != nil)
+	v.Descending = by.descending
 	v.Whole = v.More == 0 && !q.filtered()
 	for i := range v.Rows {
 		v.Rows[i].setCells(v.Columns)

@@ -49,12 +49,12 @@ func TestTextShowsEveryState(t *testing.T) {
 	require.Equal(t, strings.ReplaceAll(`"TEST": 15 in flight, 0 waiting, spread 4; endpoints: 4 ready, 1 draining, 1 not ready, 1 departed
 
 endpoint state in flight penalty weight cap ramp priority oldest picks highest score failures in state connected 
-pod-new ready 0 0 2 - 25 % 0 - 0 0 SCORE 0 AGE - 
 departs departed 4 0 - - - - AGE 4 4 - 0 AGE - 
 draining draining 3 0 - - - - AGE 3 3 - 0 AGE - 
 failed ready 0 1 1 - - 0 - 1 1 SCORE 1 AGE - 
 full ready 2 0 1 2 - 0 AGE 2 2 - 0 AGE - 
 not-ready not_ready 0 0 - - - - - 0 0 - 0 AGE - 
+pod-new ready 0 0 2 - 25 % 0 - 0 0 SCORE 0 AGE - 
 ready ready 6 0 4 - - 0 AGE 6 6 SCORE 0 AGE - 
 WHY departs: left the list AGE ago, with 4 in flight still
 WHY draining: draining for 0s: its weight is 0, so RPCs live on and new ones go elsewhere
@@ -84,12 +84,12 @@ func TestPageShowsEveryState(t *testing.T) {
 	// The departed one has the most over its weight: 4, as if that were the mean of
 	// 2, which is 2. So has the full one, 2 over 1.
 	for i, want := range [][]string{
-		{` title="10.0.0.1:1, [::1]:1">pod-new`, "slow start, 25 %", `class="load" width="0"`, `<line class="fair" x1="500"`},
 		{">departs", `badge">departed`, `class="load" width="1000"`},
 		{">draining", `badge">draining`, `class="load" width="750"`},
 		{">failed", "penalty 1", `class="load" width="0"`, `class="penalty" x="0" width="500"`, `x1="500"`},
 		{">full", `badge full">full`, `class="load" width="1000"`, `x1="500"`},
 		{">not-ready", `badge">not ready`, `class="load" width="0"`},
+		{` title="10.0.0.1:1, [::1]:1">pod-new`, "slow start, 25 %", `class="load" width="0"`, `<line class="fair" x1="500"`},
 		{">ready", `class="load" width="750"`, `x1="500"`},
 	} {
 		for _, part := range want {

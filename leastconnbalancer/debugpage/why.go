@@ -41,9 +41,10 @@ func why(ep state.EndpointSnapshot) (reasons []string) {
 // reasonOf is why of one channel; "" when the endpoint is ready there. drained is by Drain.
 func reasonOf(m state.MemberSnapshot, drained bool) string {
 	c, since := m.Connectivity, ago(m.SinceSeconds)
-	lastError := ""
+	lastError, cause := "", ""
 	if c.LastError != "" {
 		lastError = fmt.Sprintf("; last error %s ago: %s", ago(c.LastErrorSeconds), c.LastError)
+		cause = fmt.Sprintf(": %s (%s ago)", c.LastError, ago(c.LastErrorSeconds))
 	}
 	switch {
 	case m.Draining && drained:
@@ -57,9 +58,9 @@ func reasonOf(m state.MemberSnapshot, drained bool) string {
 	case c.State == "":
 		return "not ready for " + since
 	case c.State == "TRANSIENT_FAILURE" && m.Connection.AgeSeconds > 0:
-		return "not healthy for " + ago(c.SinceSeconds) + lastError
+		return "not healthy for " + ago(c.SinceSeconds) + cause
 	case c.State == "TRANSIENT_FAILURE":
-		return "no connection for " + since + ", failed" + lastError
+		return "no connection for " + since + cause
 	case m.Connection.AgeSeconds > 0:
 		return "connected, and its health check has not answered for " + ago(m.Connection.AgeSeconds) + lastError
 	case c.State == "IDLE":
