@@ -2,6 +2,7 @@ package debugpage
 
 import (
 	"fmt"
+	"html/template"
 	"strconv"
 	"strings"
 	"time"
@@ -37,23 +38,20 @@ type row struct {
 	Failures  uint64
 	Level     float64 // in flight over weight, with what others have
 	Bar       bar
-	History   string // what the page's script follows: see page.js
-	Cells     []cell
+	History   string        // what the page's script follows: see page.js
+	Cells     template.HTML // its figures
 
 	endpoint  state.EndpointSnapshot
 	member    state.MemberSnapshot // by which it may be chosen; zero without one
 	connected float64              // s; 0 without a connection
 }
 
-// cell is a figure of a row, of a column.
-type cell struct{ Key, Text string }
-
 func (s scale) row(ep state.EndpointSnapshot) row {
 	said := ep.Report()
 	r := row{
 		Name: ep.Address(), State: ep.State, Drained: ep.Drained, Why: why(ep), InFlight: ep.InFlight, Highest: ep.Highest, Granted: ep.Granted, Reserved: ep.Reserved,
 		Leaving: ep.Leaving, Arriving: ep.Arriving, Penalty: ep.Penalty, Picks: ep.Picks, Failures: ep.Failures, Report: reportOf(said),
-		Level: s.perWeight(ep, ep.InFlight+said.Others), Cap: capOf(ep), Since: ago(ep.StateSeconds), History: history(ep), endpoint: ep,
+		Level: s.perWeight(ep, ep.InFlight+said.Others), Cap: capOf(ep), Since: roughly(ep.StateSeconds), History: history(ep), endpoint: ep,
 	}
 	if others := ep.Addresses; ep.ID != "" {
 		r.Name, r.Addresses = ep.ID, strings.Join(others, ", ")
@@ -78,7 +76,7 @@ func (s scale) row(ep state.EndpointSnapshot) row {
 		}
 	}
 	if r.connected > 0 {
-		r.Connected = ago(r.connected)
+		r.Connected = roughly(r.connected)
 	}
 	if ep.InFlight > 0 {
 		r.Oldest = ago(ep.OldestSeconds)
@@ -87,18 +85,21 @@ func (s scale) row(ep state.EndpointSnapshot) row {
 	return r
 }
 
-// setCells gives the row what it shows in the columns.
+// setCells gives the row its figures in the columns. The template would take most of its
+// time for them.
 func (r *row) setCells(columns []header) {
-	r.Cells = make([]cell, 0, len(columns))
+	var b strings.Builder
 	for _, c := range columns {
-		if c.text != nil {
-			text := c.text(*r)
-			if text == "" {
-				text = "–"
-			}
-			r.Cells = append(r.Cells, cell{c.Key, text})
+		if c.text == nil {
+			continue
 		}
+		text := c.text(*r)
+		if text == "" {
+			text = "–"
+		}
+		b.WriteString(`<td class="n c-` + c.Key + `">` + template.HTMLEscapeString(text) + `</td>`)
 	}
+	r.Cells = template.HTML(b.String())
 }
 
 // history is the endpoint's number and what changes when something happens to it: what
@@ -121,3 +122,17 @@ func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
 // ago writes a time in whole seconds.
 func ago(s float64) string { return (time.Duration(s) * time.Second).String() }
+
+// roughly writes a time by its largest unit, so that it seldom changes.
+func roughly(s float64) string {
+	switch d := time.Duration(s) * time.Second; {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
+}
