@@ -31,6 +31,14 @@ func TestPageInBrowser(t *testing.T) {
 		"server is away":     pageSaysThatItIsOld,
 		"under another path": pageUnderAPath,
 		"screenshots":        pageScreenshots,
+		"history":            pageShowsHistory,
+		"moves":              pageShowsMoves,
+		"in the background":  pageInBackground,
+		"after a restart":    pageAfterARestart,
+		"sort and filter":    pageSortsAndFilters,
+		"details":            pageKeepsDetailsOpen,
+		"narrow":             pageNarrow,
+		"without script":     pageWithoutScript,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser) })
 	}
@@ -157,6 +165,7 @@ func pageOfManyEndpoints(t *testing.T, browser context.Context) {
 	require.Equal(t, 100, look[int](p, rows))
 	p.load("?key=many&top=10000")
 	require.Equal(t, 10_000, look[int](p, rows))
+	p.becomes(`document.querySelectorAll(".curve").length === 200 && document.querySelector(".curves").textContent.includes("the page's first 200 endpoints")`)
 	second, _, _ := v.Acquire()
 	defer second.Release()
 	p.becomes(inFlight + ` === "2"`)
