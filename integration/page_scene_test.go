@@ -2,6 +2,8 @@ package integration
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/resolver"
 
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/debugpage"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 	lcresolver "github.com/leastconn/grpc-leastconn/resolver"
 )
@@ -122,4 +125,23 @@ func (s *scene) happens(steps int, pause time.Duration) {
 	wave()
 	s.lists("abCefgh") // d leaves
 	s.open(len(s.streams) + 16)
+}
+
+// Of real servers the page says in gRPC's words why they do not serve.
+func TestPageSaysWhyServersDoNotServe(t *testing.T) {
+	s := newScene(t, t.Name())
+	w := httptest.NewRecorder()
+	debugpage.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?format=text&key="+t.Name(), nil))
+	text := w.Body.String()
+	for _, want := range []string{
+		`WHY pod-f: "no connection for \d+s: connection error: desc = \\"transport: Error while dialing: dial tcp 127.0.0.1:\d+: connect: connection refused\\" \(\d+s ago\)"`,
+		`WHY pod-g: not healthy for \d+s: health check: connection active but health check failed. status=NOT_SERVING \(\d+s ago\)`,
+		`WHY pod-h: connecting for \d+s`,
+		`WARNING leastconntest:///channel-\d+: "configuration: unknown field \\"maxInflight\\" is ignored`,
+		`CONFIGURATION leastconntest:///channel-\d+: {"resourceKey":"TestPageSaysWhyServersDoNotServe","priorityFailover":"10s",.*"ignoredFields":\["maxInflight"\]}`,
+	} {
+		require.Regexp(t, want, text)
+	}
+	require.Equal(t, 3, strings.Count(text, "WHY"))
+	require.Equal(t, "CONNECTING", s.state("h"))
 }

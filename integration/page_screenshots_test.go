@@ -29,17 +29,19 @@ func pageScreenshots(t *testing.T, browser context.Context) {
 	s.happens(steps, pause)
 	p.becomes(`document.querySelectorAll(".mark.left").length >= 2`)
 	for _, shot := range []struct {
-		name, scheme  string
-		width, height int64
-	}{{"page-light", "light", 1360, 1000}, {"page-dark", "dark", 1360, 1000}, {"page-narrow", "light", 360, 1400}} {
+		name, scheme string
+		width, most  int64
+	}{{"page-light", "light", 1360, 1200}, {"page-dark", "dark", 1360, 1200}, {"page-narrow", "light", 360, 820}} {
 		p.as(shot.scheme, shot.width)
-		require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(shot.width, shot.height)))
+		height := min(shot.most, look[int64](p, "Math.ceil(document.body.getBoundingClientRect().bottom)"))
+		require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(shot.width, height)))
+		p.becomes("document.getAnimations().length === 0")
 		image, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 		require.NoError(t, err)
 		size, err := png.DecodeConfig(bytes.NewReader(image))
 		require.NoError(t, err)
-		require.EqualValues(t, []int64{shot.width, shot.height}, []int64{int64(size.Width), int64(size.Height)})
-		require.Less(t, len(image), 400<<10, "small enough for docs")
+		require.Equal(t, []int64{shot.width, height}, []int64{int64(size.Width), int64(size.Height)})
+		require.Less(t, len(image), 200<<10, "small enough for docs")
 		if *screenshots != "" {
 			require.NoError(t, os.WriteFile(filepath.Join(*screenshots, shot.name+".png"), image, 0o644))
 		}
