@@ -81,6 +81,10 @@ func TestWhyAnEndpointDoesNotServe(t *testing.T) {
 			func(s *service, m *state.Member) { s.view.Set(m, 0, nil) },
 			"draining for 30s: its weight is 0, so RPCs live on and new ones go elsewhere",
 		},
+		"drained": {
+			func(s *service, m *state.Member) { s.view.Set(m, 1, nil); s.Ledger().Drain("x") },
+			"drained for 30s by Drain, whatever its weight: RPCs live on and new ones go elsewhere",
+		},
 		"left the list": {
 			func(s *service, m *state.Member) { s.load(m, 2); s.Update([]*state.Member{m}, nil) },
 			"left the list 30s ago, with 2 in flight still",
