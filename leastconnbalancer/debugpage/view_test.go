@@ -46,7 +46,7 @@ func TestTextShowsEveryState(t *testing.T) {
 	text = regexp.MustCompile(` \d+s `).ReplaceAllString(text, " AGE ")
 	text = regexp.MustCompile(` \d\.\d\d `).ReplaceAllString(text, " SCORE ")
 	_, text, _ = strings.Cut(text, "\n\n")
-	require.Equal(t, strings.ReplaceAll(`"TEST": 15 in flight, 0 waiting, spread 4; endpoints: 4 ready, 1 draining, 1 not ready, 1 departed
+	require.Equal(t, strings.ReplaceAll(`"TEST": 15 in flight, 0 waiting, spread 1.3; endpoints: 4 ready, 1 draining, 1 not ready, 1 departed
 
 endpoint state in flight penalty weight cap ramp priority oldest picks highest score failures in state connected 
 departs departed 4 0 - - - - AGE 4 4 - 0 AGE - 
