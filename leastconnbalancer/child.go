@@ -30,12 +30,14 @@ type child struct {
 	fresh        bool               // it connects for the first time, or since it was READY, and has not failed
 	picker       balancer.Picker
 	reconnects   reconnects
-	current      *connection // the last that became READY, while it is; the picker's, once the child is READY
+	shown        state.Connectivity // in snapshots
+	current      *connection        // the last that became READY, while it is; the picker's, once the child is READY
 }
 
 // newChild builds the pick_first policy of an endpoint.
 func (b *leastConn) newChild(m *state.Member) *child {
 	c := &child{ClientConn: b.cc, parent: b, member: m, state: connectivity.Connecting, fresh: true}
+	c.showStateLocked() // nobody else knows the child yet
 	c.policy.balancer = b.builder.Build(c, b.opts)
 	return c
 }
@@ -69,6 +71,7 @@ func (b *leastConn) setStateLocked(c *child, s connectivity.State, picker balanc
 	c.state, c.picker = s, picker
 	if s != connectivity.Shutdown {
 		c.level.add(c)
+		c.showStateLocked()
 	}
 	c.level.updateFailover()
 	switch {

@@ -70,6 +70,7 @@ func (b *leastConn) switchLedgerLocked(key string) {
 	for i, m := range set.Update(nil, ids) {
 		c := stay[i]
 		c.member, c.appliedLimit = m, 0
+		m.SetConnectivity(c.shown)
 		c.moveConnectionLocked()
 		b.setLimitLocked(c)
 		switch c.state {

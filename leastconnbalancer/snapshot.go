@@ -11,6 +11,9 @@ type (
 	EndpointSnapshot = state.EndpointSnapshot
 	// MemberSnapshot is an endpoint as one channel lists it.
 	MemberSnapshot = state.MemberSnapshot
+	// ConnectivitySnapshot is the state of a channel's connection to an endpoint, since when
+	// it is so, and the last connection error.
+	ConnectivitySnapshot = state.ConnectivitySnapshot
 	// EndpointSetSnapshot is one channel: its canonical target, its counters.
 	EndpointSetSnapshot = state.EndpointSetSnapshot
 	// FleetSnapshot is what servers say of the endpoints, where the configuration has

@@ -121,6 +121,9 @@ func (n *endpoint) checkLoad() error {
 	if units != n.load.penalty || n.load.inFlight < 0 {
 		return fmt.Errorf("endpoint %q: its load is %+v with %d units of penalty", n.addrs, n.load, units)
 	}
+	if n.load.inFlight > n.highest || n.failures+uint64(n.load.inFlight) > n.picks {
+		return fmt.Errorf("endpoint %q: %d in flight of at most %d, %d failures of %d picks", n.addrs, n.load.inFlight, n.highest, n.failures, n.picks)
+	}
 	return nil
 }
 

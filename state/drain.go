@@ -109,7 +109,11 @@ func (m *Member) setDrained(drained bool) {
 	if m.drained == drained {
 		return
 	}
+	was := m.draining()
 	m.drained = drained
+	if m.draining() != was {
+		m.since = m.set.ledger.clock.read()
+	}
 	if !drained {
 		delete(m.set.drained, m)
 		return

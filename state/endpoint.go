@@ -13,6 +13,7 @@ type endpoint struct {
 	again      again     // the loads at which updateEligibility is due
 	leases     leaseList // live ones
 	picks      uint64    // leases, ever
+	highest    int64     // in flight, ever
 	ledger     *Ledger
 	connecting int      // members that RPCs may wait for
 	places     []place  // in the orders of the ready sets that may choose it
@@ -22,6 +23,10 @@ type endpoint struct {
 	asked    int64 // live leases whose RPCs were asked to move, and may do so still
 	arriving int64 // live leases that are places for such RPCs
 	shun     shun
+
+	failures             uint64        // leases that failed, ever
+	movedHere, movedAway uint64        // RPCs of sessions, ever
+	departedAt           time.Duration // when the last member left, by the ledger's clock
 
 	members []*Member      // at most one of each endpoint set
 	sets    []*EndpointSet // of each member: to find one, no other needs to be read
@@ -91,6 +96,9 @@ func (n *endpoint) detach(m *Member) {
 		n.endDrains()
 	}
 	n.depart(m.set.labels)
+	if len(n.members) == 0 {
+		n.departedAt = n.ledger.clock.read()
+	}
 	n.relist(m.addrs, nil)
 	n.ledger.retire(n)
 }

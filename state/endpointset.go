@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 	"unique"
@@ -30,6 +31,7 @@ type EndpointSet struct {
 	closed    bool // or about to be: nothing is chosen, nothing joins
 	counters  *counters
 	warnings  []string
+	config    json.RawMessage
 
 	drainsChanged func() // called in a goroutine of its own; nil: nobody asks
 }
@@ -56,6 +58,14 @@ func (r *EndpointSet) SetWarnings(texts []string) {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
 	r.warnings = texts
+}
+
+// SetConfig sets what snapshots show as the configuration in use, a JSON value. It must
+// not be written to afterwards.
+func (r *EndpointSet) SetConfig(js json.RawMessage) {
+	r.ledger.mu.Lock()
+	defer r.ledger.mu.Unlock()
+	r.config = js
 }
 
 // Update changes the list. leave are the members whose endpoints are not listed
@@ -91,6 +101,7 @@ func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
 	for _, m := range leave {
 		m.leaving = m.endpoint != nil && m.set == r
 	}
+	r.ledger.clock.read()
 	known := r.match(join)
 	slowly := r.startsSlowly()
 	for i, e := range join {
@@ -118,6 +129,7 @@ func (r *EndpointSet) join(n *endpoint, e Identity, fresh *Member, slowly bool) 
 	}
 	if m == nil {
 		m = fresh
+		m.since = r.ledger.clock.now
 		r.members[m] = struct{}{}
 		if slowly {
 			m.slowStart.pending, m.slowStart.start = !known || n.slowStartPending(), n.rampStart

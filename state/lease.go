@@ -99,6 +99,9 @@ func (l *Ledger) newLease(n *endpoint, r *EndpointSet, c *Connection) Lease {
 	}
 	n.picks++
 	n.setLoad(load{n.load.inFlight + 1, n.load.penalty})
+	if n.load.inFlight > n.highest {
+		n.highest = n.load.inFlight
+	}
 	var s *leaseEntry
 	k := r.counters
 	if last := len(k.free) - 1; last >= 0 {
@@ -190,9 +193,12 @@ func (s *leaseEntry) end(how ending) {
 		}
 		c.end()
 	}
-	if how == endFailed && l.addPenalty(n, s.start+s.counters.penalty) {
-		s.counters.Penalties++
-		s.counters.penalized(n)
+	if how == endFailed {
+		n.failures++
+		if l.addPenalty(n, s.start+s.counters.penalty) {
+			s.counters.Penalties++
+			s.counters.penalized(n)
+		}
 	}
 	if c != nil && c.limit != noLimit {
 		c.lookAhead(l.clock.now)

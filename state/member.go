@@ -2,6 +2,7 @@ package state
 
 import (
 	"math"
+	"time"
 
 	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
@@ -44,6 +45,9 @@ type Member struct {
 	picks     uint64 // on connections that it had before, not taken yet
 	penalties uint64 // likewise
 	counted   bool   // its counts were taken, if only as 0
+
+	since        time.Duration // when it became ready, began to drain or stopped to be ready, by the ledger's clock
+	connectivity Connectivity  // as its balancer tells
 
 	id      string
 	addrs   []string // sorted, each once

@@ -56,8 +56,12 @@ func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
 		return
 	}
+	was, draining := m.readySet, m.draining()
 	m.readySet, m.weight, m.newcomer = v, weight, true
 	m.beginSlowStart(v.ledger.clock.read())
+	if was == nil || draining != m.draining() {
+		m.since = v.ledger.clock.now
+	}
 	m.changed()
 }
 
@@ -86,6 +90,7 @@ func (m *Member) updateChoice() {
 func (m *Member) leaveReadySet() {
 	m.readySet, m.weight, m.value = nil, 0, nil
 	m.changed()
+	m.since = m.set.ledger.clock.now
 }
 
 // Close takes the ready set's members out of it, step by step, and the ready set off

@@ -66,6 +66,8 @@ func (k *Mark) bind(s *leaseEntry, r *EndpointSet, took bool) {
 		k.element = k.group.insert(k, s.start)
 	}
 	if mv := k.session.move.Load(); mv != nil && mv.set.ledger == r.ledger && mv.asked != k {
+		s.endpoint.movedHere++
+		mv.from.movedAway++
 		mv.arrive()
 	}
 }

@@ -32,6 +32,24 @@ func (n EndpointSnapshot) state() EndpointState {
 	return EndpointNotReady
 }
 
+// stateSeconds returns how long the endpoint is in its state, as its members tell; its
+// own, once it has none.
+func (n EndpointSnapshot) stateSeconds() float64 {
+	longest, shortest := 0.0, math.Inf(1)
+	for _, m := range n.Members {
+		if is := (EndpointSnapshot{Members: []MemberSnapshot{m}}).state(); is == n.State {
+			longest, shortest = max(longest, m.SinceSeconds), min(shortest, m.SinceSeconds)
+		}
+	}
+	switch n.State {
+	case EndpointDeparted:
+		return n.StateSeconds
+	case EndpointNotReady: // since the last one
+		return shortest
+	}
+	return longest
+}
+
 // Address returns the first of the endpoint's addresses, which names it where there
 // is room for one.
 func (n EndpointSnapshot) Address() string {

@@ -48,6 +48,7 @@ type known struct {
 	state                                                state.EndpointState
 	drained                                              bool
 	inFlight, granted, reserved, penalty, members, picks int
+	highest, failures                                    int
 	oldest                                               float64
 }
 
@@ -56,8 +57,8 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]sta
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
 	}
-	got := known{s.State, s.Drained, int(s.InFlight), int(s.Granted), int(s.Reserved), int(s.Penalty), len(s.Members), int(s.Picks), s.OldestSeconds}
-	if want := (known{n.state(), len(n.drains) > 0, len(n.leases), n.granted(), n.reserved(), len(n.penalties), len(n.members), n.picks, n.oldest(m.now).Seconds()}); got != want {
+	got := known{s.State, s.Drained, int(s.InFlight), int(s.Granted), int(s.Reserved), int(s.Penalty), len(s.Members), int(s.Picks), int(s.Highest), int(s.Failures), s.OldestSeconds}
+	if want := (known{n.state(), len(n.drains) > 0, len(n.leases), n.granted(), n.reserved(), len(n.penalties), len(n.members), n.picks, n.highest, n.failures, n.oldest(m.now).Seconds()}); got != want {
 		return fmt.Errorf("%s is %+v, want %+v", n.addr, got, want)
 	}
 	for _, ms := range s.Members {
@@ -114,7 +115,8 @@ func (n *endpoint) state() state.EndpointState {
 
 func (mb *member) compare(s state.MemberSnapshot) error {
 	want := state.MemberSnapshot{
-		EndpointSet: s.EndpointSet, Ready: mb.readySet != none, MaxInFlight: int64(mb.limit), Full: mb.full(), Connection: mb.connection.snapshot(),
+		EndpointSet: s.EndpointSet, Ready: mb.readySet != none, MaxInFlight: int64(mb.limit), Full: mb.full(), Connection: mb.connection.snapshot(s.Connection.AgeSeconds),
+		SinceSeconds:    s.SinceSeconds,
 		EffectiveWeight: s.EffectiveWeight, Score: s.Score, Next: s.Next, SlowStartFactor: s.SlowStartFactor, Report: s.Report,
 	}
 	if want.Ready {

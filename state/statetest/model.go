@@ -39,6 +39,8 @@ type endpoint struct {
 	number    int // of those made
 	leases    []*lease
 	picks     int
+	highest   int // in flight
+	failures  int
 	penalties []time.Duration // when each unit of penalty ends
 	since     time.Duration   // when its last slow start began
 	members   []*member
