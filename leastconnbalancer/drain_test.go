@@ -59,6 +59,7 @@ func TestDrain(t *testing.T) {
 			list a b c:0; hold 2 -> a1 b1; drain a; drain b; fails least_conn: all 3 endpoints are draining (weight 0, or by Drain)
 			wait 2; undrain b; opened b b; conns a1 b1 c1`},
 		{name: "all and a failed one", script: `list a b; drain a; stop b; fails connection refused; undrain a; reaches a`},
+		{name: "the last that failed", script: `list a b; stop b; drain b; drain a; fails all 2 endpoints are draining`},
 		{name: "a failed one", script: `list a b; stop a; drain a; start a; call 2 -> b2; stop b; fails connection refused; undrain a; reaches a`},
 		{name: "RPCs that wait for room", config: `{"maxInFlight":1,"failurePenalty":"0s"}`, script: `
 			list a b; hold 2 -> a1 b1; queue 3; drain a; end b; opened b; end b; opened b; undrain a; end a; opened a`},
