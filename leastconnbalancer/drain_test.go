@@ -59,6 +59,7 @@ func TestDrain(t *testing.T) {
 			list a b c:0; hold 2 -> a1 b1; drain a; drain b; fails least_conn: all 3 endpoints are draining (weight 0, or by Drain)
 			wait 2; undrain b; opened b b; conns a1 b1 c1`},
 		{name: "all and a failed one", script: `list a b; drain a; stop b; fails connection refused; undrain a; reaches a`},
+		{name: "the last that failed", script: `list a b; stop b; drain b; drain a; fails all 2 endpoints are draining`},
 		{name: "a failed one", script: `list a b; stop a; drain a; start a; call 2 -> b2; stop b; fails connection refused; undrain a; reaches a`},
 		{name: "RPCs that wait for room", config: `{"maxInFlight":1,"failurePenalty":"0s"}`, script: `
 			list a b; hold 2 -> a1 b1; queue 3; drain a; end b; opened b; end b; opened b; undrain a; end a; opened a`},
@@ -74,7 +75,7 @@ func TestStreamsLeaveWhatIsDrained(t *testing.T) {
 
 // RPCs that wait for a connecting endpoint choose anew when that is drained.
 func TestDrainDuringStartup(t *testing.T) {
-	inFakeTime(t, "", func(t *testing.T, c *fakeConn) {
+	inFakeTime(t, "one is ready", func(t *testing.T, c *fakeConn) {
 		c.list(`{"resourceKey":"`+t.Name()+`"}`, "abc")
 		c.connect("a")
 		s := c.streams()
@@ -90,6 +91,36 @@ func TestDrainDuringStartup(t *testing.T) {
 		require.Equal(t, "a4", s.open(1, 0), "b is back while a is ready: nobody waits for it")
 		c.connect("bc")
 		require.Equal(t, "a4 b2", s.open(2, 0))
+	})
+	inFakeTime(t, "and back before one is ready", func(t *testing.T, c *fakeConn) {
+		c.list(`{"resourceKey":"`+t.Name()+`"}`, "ab")
+		undrain, err := leastconnbalancer.Drain(t.Name(), "b")
+		require.NoError(t, err)
+		passes(10 * time.Millisecond)
+		undrain()
+		passes(10 * time.Millisecond)
+		c.connect("a")
+		require.Equal(t, "a1 wait1", c.streams().open(2, 0))
+	})
+}
+
+// A level that is not drained any more is waited for as one that begins to connect.
+func TestFailoverAfterDrain(t *testing.T) {
+	inFakeTime(t, "", func(t *testing.T, c *fakeConn) {
+		c.list(`{"priorityFailover":"10s","resourceKey":"`+t.Name()+`"}`, "a", "b")
+		c.connect("b")
+		passes(5 * time.Second)
+		s := c.streams()
+		require.Equal(t, "wait1", s.open(1, 0))
+		undrain, err := leastconnbalancer.Drain(t.Name(), "a")
+		require.NoError(t, err)
+		passes(10 * time.Millisecond)
+		require.Equal(t, "b1", s.wake())
+		undrain()
+		passes(6 * time.Second)
+		require.Equal(t, "b1 wait1", s.open(1, 0))
+		passes(4 * time.Second)
+		require.Equal(t, "b2", s.wake())
 	})
 }
 

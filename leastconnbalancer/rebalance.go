@@ -19,7 +19,7 @@ type Rebalance struct {
 	MinAge *Duration `json:"minAge,omitempty"`
 
 	// DrainWithin is the time in which streams are asked, each at a random moment,
-	// that cannot stay where they are: on endpoints of weight 0 or not listed any more, of a lower
+	// that cannot stay where they are: on endpoints of weight 0, drained, or not listed any more, of a lower
 	// priority level than the one in use, or not healthy for 5 s, and on connections that the server is closing. By
 	// default 10 s; from 0 s, which is at once, to 1 h.
 	DrainWithin *Duration `json:"drainWithin,omitempty"`

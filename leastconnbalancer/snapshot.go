@@ -31,7 +31,7 @@ type (
 // The states of an endpoint.
 const (
 	EndpointReady    = state.EndpointReady    // it may be chosen, its cap apart
-	EndpointDraining = state.EndpointDraining // it is ready with weight 0: RPCs live on, new ones go elsewhere
+	EndpointDraining = state.EndpointDraining // it is ready with weight 0, or drained by [Drain]: RPCs live on, new ones go elsewhere
 	EndpointNotReady = state.EndpointNotReady // it is listed and has no connection
 	EndpointDeparted = state.EndpointDeparted // no channel lists it, RPCs are in flight
 )

@@ -52,7 +52,7 @@ type MemberSnapshot struct {
 	EndpointSet     string             `json:"endpointSet"`
 	Ready           bool               `json:"ready"`              // it is in a ready set, and what follows is the ready set's
 	Priority        uint32             `json:"priority"`           // 0 is the highest
-	Weight          uint32             `json:"weight"`             // 0 while ready: draining
+	Weight          uint32             `json:"weight"`             // the resolver's; 0 while ready: draining
 	EffectiveWeight float64            `json:"effectiveWeight"`    // weight × slowStartFactor, or one next to nothing away
 	Score           float64            `json:"score"`              // (in_flight + penalty + phase) / effectiveWeight; 0 unless it may be chosen
 	Next            bool               `json:"next,omitempty"`     // the next pick of the ready set is its, unless a report makes it another's
