@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	corepb "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointpb "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -24,12 +23,8 @@ func TestClusterThroughTwoTargets(t *testing.T) {
 			cluster := "cluster-" + t.Name()
 			dial := func(service string, nodes ...*leastconntest.Node) *env {
 				p := startControlPlane(t, service, policy)
-				var eps []*endpointpb.LbEndpoint
-				for _, n := range nodes {
-					eps = append(eps, xdsEndpoint(t, n, corepb.HealthStatus_HEALTHY))
-				}
-				p.serve(xdsCluster{cluster, policy, map[string][]*endpointpb.LbEndpoint{"here": eps}})
-				e := dialTarget(t, "xds:///"+service, all(nodes...), grpc.WithResolvers(p.resolver()))
+				p.serve(xdsCluster{name: cluster, policy: policy, regions: map[string][]*endpointpb.LbEndpoint{"here": healthy(t, nodes...)}})
+				e := p.dial(all(nodes...))
 				if key != "" {
 					e.key = cluster
 				}

@@ -5,7 +5,6 @@ import (
 
 	clusterpb "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 )
 
 // Under a control plane, streams move to a node that joins, and off one that is DRAINING,
@@ -21,7 +20,7 @@ func TestStreamsMoveUnderEDS(t *testing.T) {
 			ns := startNodes(t, "a", "b", "c", "d")
 			p := startControlPlane(t, service, policy)
 			p.list(all(ns[1:]...))
-			e := dialTarget(t, "xds:///"+service, all(ns...), grpc.WithResolvers(p.resolver()))
+			e := p.dial(all(ns...))
 			e.waitReady(all(ns[1:]...)...)
 			s := e.sessions(300)
 			s.live(ns, 0, 100, 100, 100)
