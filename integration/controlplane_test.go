@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 	"testing"
 
 	clusterpb "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/xds"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 const xdsNode = "the-client"
@@ -30,8 +32,12 @@ type controlPlane struct {
 	addr    string
 	cache   cache.SnapshotCache
 	policy  *clusterpb.LoadBalancingPolicy
-	routed  []string // the clusters that RPCs are spread over; none: all
+	routed  []string             // the clusters that RPCs are spread over; none: all
+	timeout *durationpb.Duration // of RPCs; nil: none
 	version int
+
+	mu    sync.Mutex
+	acked map[string]string // version that the client has taken, by type of resource; nil without a client
 }
 
 // startControlPlane starts one for a service and the policy of its cluster, for as long as the
@@ -44,7 +50,7 @@ func startControlPlane(t *testing.T, service string, policy *clusterpb.LoadBalan
 	p.addr = l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	s := grpc.NewServer()
-	discoverypb.RegisterAggregatedDiscoveryServiceServer(s, xdsserver.NewServer(ctx, p.cache, nil))
+	discoverypb.RegisterAggregatedDiscoveryServiceServer(s, xdsserver.NewServer(ctx, p.cache, p.callbacks()))
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -56,6 +62,38 @@ func startControlPlane(t *testing.T, service string, policy *clusterpb.LoadBalan
 		<-served
 	})
 	return p
+}
+
+// callbacks keep what the client has taken.
+func (p *controlPlane) callbacks() xdsserver.Callbacks {
+	set := func(change func()) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		change()
+	}
+	return xdsserver.CallbackFuncs{
+		StreamOpenFunc: func(context.Context, int64, string) error {
+			set(func() { p.acked = map[string]string{} })
+			return nil
+		},
+		StreamClosedFunc: func(int64, *corepb.Node) { set(func() { p.acked = nil }) },
+		StreamRequestFunc: func(_ int64, r *discoverypb.DiscoveryRequest) error {
+			set(func() { p.acked[r.GetTypeUrl()] = r.GetVersionInfo() })
+			return nil
+		},
+	}
+}
+
+// heard tells whether the client, if there is one, has taken what was served last.
+func (p *controlPlane) heard() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, v := range p.acked {
+		if v != strconv.Itoa(p.version) {
+			return false
+		}
+	}
+	return true
 }
 
 // resolver returns what resolves xds targets by the control plane.
@@ -94,7 +132,7 @@ func (p *controlPlane) serve(clusters ...xdsCluster) {
 	}
 	resources := map[xdsresource.Type][]types.Resource{
 		xdsresource.ListenerType: {xdsListener(p.T, p.service)},
-		xdsresource.RouteType:    {xdsRoute(p.service, routed)},
+		xdsresource.RouteType:    {xdsRoute(p.service, routed, p.timeout)},
 	}
 	for _, c := range clusters {
 		cluster, assignment := c.resources(p.T)

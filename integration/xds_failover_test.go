@@ -57,6 +57,7 @@ func TestFailoverAndReturnBelowXDS(t *testing.T) {
 
 			serve(corepb.HealthStatus_HEALTHY)
 			e.served("a", "b")
+			e.waitReady(all(home...)...)
 			onA = e.hold(2, map[string]int{"a": 2})
 			e.counts(2, 2, 3)
 

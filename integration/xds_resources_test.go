@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -117,8 +118,8 @@ func xdsListener(t *testing.T, service string) *listenerpb.Listener {
 	}
 }
 
-// xdsRoute spreads RPCs evenly over clusters.
-func xdsRoute(name string, clusters []string) *routepb.RouteConfiguration {
+// xdsRoute spreads RPCs evenly over clusters. They may have a timeout.
+func xdsRoute(name string, clusters []string, timeout *durationpb.Duration) *routepb.RouteConfiguration {
 	weighted := &routepb.WeightedCluster{}
 	for _, c := range clusters {
 		weighted.Clusters = append(weighted.Clusters, &routepb.WeightedCluster_ClusterWeight{Name: c, Weight: wrapperspb.UInt32(1)})
@@ -128,8 +129,11 @@ func xdsRoute(name string, clusters []string) *routepb.RouteConfiguration {
 		VirtualHosts: []*routepb.VirtualHost{{
 			Domains: []string{"*"},
 			Routes: []*routepb.Route{{
-				Match:  &routepb.RouteMatch{PathSpecifier: &routepb.RouteMatch_Prefix{Prefix: "/"}},
-				Action: &routepb.Route_Route{Route: &routepb.RouteAction{ClusterSpecifier: &routepb.RouteAction_WeightedClusters{WeightedClusters: weighted}}},
+				Match: &routepb.RouteMatch{PathSpecifier: &routepb.RouteMatch_Prefix{Prefix: "/"}},
+				Action: &routepb.Route_Route{Route: &routepb.RouteAction{
+					ClusterSpecifier:  &routepb.RouteAction_WeightedClusters{WeightedClusters: weighted},
+					MaxStreamDuration: &routepb.RouteAction_MaxStreamDuration{MaxStreamDuration: timeout},
+				}},
 			}},
 		}},
 	}
