@@ -14,10 +14,10 @@ import (
 
 const kubernetesDoc = "../docs/kubernetes.md"
 
-// docBlocks returns what the fenced blocks of a language in the document hold.
-func docBlocks(t *testing.T, lang string) (blocks []string) {
+// docBlocks returns what the fenced blocks of a language in a document hold.
+func docBlocks(t *testing.T, path, lang string) (blocks []string) {
 	t.Helper()
-	doc, err := os.ReadFile(kubernetesDoc)
+	doc, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var block strings.Builder
 	inside, wanted := false, false
@@ -47,7 +47,7 @@ func TestKubernetesDocShowsTheClient(t *testing.T) {
 	require.NoError(t, err)
 	code, found := strings.CutPrefix(string(source), "package integration\n\n")
 	require.True(t, found)
-	require.Equal(t, []string{code}, docBlocks(t, "text"))
+	require.Equal(t, []string{code}, docBlocks(t, kubernetesDoc, "text"))
 }
 
 // manifest is what the tests read of a Kubernetes object. What it has no field
@@ -89,7 +89,7 @@ type manifest struct {
 func docManifests(t *testing.T) map[string]manifest {
 	t.Helper()
 	ms := map[string]manifest{}
-	for _, block := range docBlocks(t, "yaml") {
+	for _, block := range docBlocks(t, kubernetesDoc, "yaml") {
 		for d := yaml.NewDecoder(strings.NewReader(block)); ; {
 			var m manifest
 			err := d.Decode(&m)

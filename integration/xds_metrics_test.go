@@ -9,19 +9,18 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/stats/opentelemetry"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 	_ "github.com/leastconn/grpc-leastconn/leastconnbalancer/xdscluster"
 )
 
-// rendered is the policy as Config renders it and a control plane reads it.
+// rendered is the policy as docs/xds.md has a control plane say it.
 func rendered(t *testing.T, c leastconnbalancer.Config) *clusterpb.LoadBalancingPolicy {
 	t.Helper()
-	var entry clusterpb.LoadBalancingPolicy_Policy
-	require.NoError(t, protojson.Unmarshal([]byte(c.XDSPolicy()), &entry))
-	return &clusterpb.LoadBalancingPolicy{Policies: []*clusterpb.LoadBalancingPolicy_Policy{&entry}}
+	policy, err := leastConnCluster(c)
+	require.NoError(t, err)
+	return policy
 }
 
 // Below a control plane clusters have keys of their own, and gauges are those of their endpoints:
