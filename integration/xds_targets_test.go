@@ -8,7 +8,9 @@ import (
 	endpointpb "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
@@ -48,6 +50,39 @@ func TestClusterThroughTwoTargets(t *testing.T) {
 			for i, n := range ns {
 				require.NoError(t, n.WaitLive(t.Context(), want[i]), n.Name())
 			}
+		})
+	}
+}
+
+// A cap counts the RPCs of its key: of all clusters of the target by default, of the cluster alone
+// with {target}/{cluster}.
+func TestCapsOfClusters(t *testing.T) {
+	for key, room := range map[string]bool{"": false, "{target}/{cluster}": true} {
+		t.Run(fmt.Sprintf("key=%s", key), func(t *testing.T) {
+			a := startNodes(t, "a")[0]
+			policy := rendered(t, leastconnbalancer.Config{ResourceKey: key, MaxInFlight: 2, OnFull: leastconnbalancer.OnFullFail})
+			p := startControlPlane(t, "caps-"+map[bool]string{false: "one", true: "two"}[room], policy)
+			e := p.dial(all(a))
+			route := func(to string) {
+				p.routed = []string{to}
+				here := map[string][]*endpointpb.LbEndpoint{"here": healthy(t, a)}
+				p.serve(xdsCluster{name: "canary", policy: policy, regions: here}, xdsCluster{name: "stable", policy: policy, regions: here})
+			}
+			route("canary")
+			wait(t, "canary answers", func() bool { _, err := e.unary(); return err == nil })
+			held := e.hold(2, map[string]int{"a": 2})
+			_, err := e.unary()
+			require.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
+			route("stable")
+			if room {
+				wait(t, "stable has room", func() bool { _, err := e.unary(); return err == nil })
+				held = append(held, e.hold(2, map[string]int{"a": 2})...)
+			} else {
+				wait(t, "the client is told", p.heard)
+			}
+			_, err = e.unary()
+			require.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
+			e.endAll(held)
 		})
 	}
 }
