@@ -16,9 +16,11 @@ func TestRouteFromBlueToGreenAndBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		key   string
 		green map[string]int // where four streams go
+		ends  int            // of the two streams on a, while green is used
+		back  map[string]int // where streams go that blue gets then
 	}{
-		"one-load":  {"", map[string]int{"b": 1, "c": 3}},
-		"two-loads": {"{target}/{cluster}", map[string]int{"b": 2, "c": 2}},
+		"one-load":  {"", map[string]int{"b": 1, "c": 3}, 0, map[string]int{"a": 2, "b": 1}},
+		"two-loads": {"{target}/{cluster}", map[string]int{"b": 2, "c": 2}, 2, map[string]int{"a": 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,17 +46,15 @@ func TestRouteFromBlueToGreenAndBack(t *testing.T) {
 			route("green", a, b, z)
 			green := e.hold(4, c.green)
 			e.alive(onA, onB, green)
-			e.endAll(onA)
+			e.endAll(onA[:c.ends])
 
 			route("blue", z, a, b)
-			back := e.hold(2, map[string]int{"a": 2})
+			back := e.hold(c.back["a"]+c.back["b"], c.back)
 			for i, n := range ns {
-				require.NoError(t, n.WaitLive(t.Context(), []int{2, 2 + c.green["b"], c.green["c"]}[i]), n.Name())
+				want := []int{2 - c.ends + c.back["a"], 2 + c.green["b"] + c.back["b"], c.green["c"]}[i]
+				require.NoError(t, n.WaitLive(t.Context(), want), n.Name())
 			}
-			if c.key == "" {
-				e.counts(2, 3, 3)
-			}
-			e.endAll(onB, green, back)
+			e.endAll(onA[c.ends:], onB, green, back)
 		})
 	}
 }
