@@ -7,8 +7,6 @@ import (
 
 	endpointpb "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
@@ -54,32 +52,23 @@ func readyFor(e *env, n *leastconntest.Node) bool {
 // A cap counts the RPCs of its key: of all clusters of the target by default, of the cluster alone
 // with {target}/{cluster}.
 func TestCapsOfClusters(t *testing.T) {
-	for key, room := range map[string]bool{"": false, "{target}/{cluster}": true} {
-		t.Run(fmt.Sprintf("key=%s", key), func(t *testing.T) {
+	for service, c := range map[string]struct {
+		key  string
+		room int // of two clusters
+	}{"caps-one": {"", 2}, "caps-two": {"{target}/{cluster}", 4}} {
+		t.Run(service, func(t *testing.T) {
 			a := startNodes(t, "a")[0]
-			policy := rendered(t, leastconnbalancer.Config{ResourceKey: key, MaxInFlight: 2, OnFull: leastconnbalancer.OnFullFail})
-			p := startControlPlane(t, "caps-"+map[bool]string{false: "one", true: "two"}[room], policy)
+			policy := rendered(t, leastconnbalancer.Config{ResourceKey: c.key, MaxInFlight: 2, OnFull: leastconnbalancer.OnFullFail})
+			p := startControlPlane(t, service, policy)
+			here := map[string][]*endpointpb.LbEndpoint{"here": healthy(t, a)}
+			p.serve(xdsCluster{name: "canary", policy: policy, regions: here}, xdsCluster{name: "stable", policy: policy, regions: here})
 			e := p.dial(all(a))
-			route := func(to string) {
-				p.routed = []string{to}
-				here := map[string][]*endpointpb.LbEndpoint{"here": healthy(t, a)}
-				p.serve(xdsCluster{name: "canary", policy: policy, regions: here}, xdsCluster{name: "stable", policy: policy, regions: here})
+			for range 64 { // each to a cluster that is drawn
+				if _, err := leastconntest.Open(e.ctx, e.conn); err != nil {
+					require.ErrorContains(t, err, "endpoints are full")
+				}
 			}
-			route("canary")
-			wait(t, "canary answers", func() bool { _, err := e.unary(); return err == nil })
-			held := e.hold(2, map[string]int{"a": 2})
-			_, err := e.unary()
-			require.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
-			route("stable")
-			if room {
-				wait(t, "stable has room", func() bool { _, err := e.unary(); return err == nil })
-				held = append(held, e.hold(2, map[string]int{"a": 2})...)
-			} else {
-				wait(t, "the client is told", p.heard)
-			}
-			_, err = e.unary()
-			require.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
-			e.endAll(held)
+			require.Equal(t, c.room, a.Live())
 		})
 	}
 }
