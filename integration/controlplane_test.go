@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 	"testing"
 
 	clusterpb "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corepb "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointpb "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	listenerpb "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	routepb "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	routerpb "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
-	managerpb "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	wrrpb "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/wrr_locality/v3"
 	discoverypb "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
@@ -24,12 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/xds"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
-	"google.golang.org/protobuf/types/known/structpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
-
-	xdstypepb "github.com/cncf/xds/go/xds/type/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 const xdsNode = "the-client"
@@ -41,20 +32,25 @@ type controlPlane struct {
 	addr    string
 	cache   cache.SnapshotCache
 	policy  *clusterpb.LoadBalancingPolicy
+	routed  []string             // the clusters that RPCs are spread over; none: all
+	timeout *durationpb.Duration // of RPCs; nil: none
 	version int
+
+	mu    sync.Mutex
+	acked map[string]string // version that the client has taken, by type of resource; nil without a client
 }
 
 // startControlPlane starts one for a service and the policy of its cluster, for as long as the
 // test runs.
 func startControlPlane(t *testing.T, service string, policy *clusterpb.LoadBalancingPolicy) *controlPlane {
 	t.Helper()
-	p := &controlPlane{T: t, service: service, cache: cache.NewSnapshotCache(true, cache.IDHash{}, nil), policy: policy}
+	p := &controlPlane{T: t, service: service, cache: cache.NewSnapshotCache(false, cache.IDHash{}, nil), policy: policy}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	p.addr = l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	s := grpc.NewServer()
-	discoverypb.RegisterAggregatedDiscoveryServiceServer(s, xdsserver.NewServer(ctx, p.cache, nil))
+	discoverypb.RegisterAggregatedDiscoveryServiceServer(s, xdsserver.NewServer(ctx, p.cache, p.callbacks()))
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -68,6 +64,38 @@ func startControlPlane(t *testing.T, service string, policy *clusterpb.LoadBalan
 	return p
 }
 
+// callbacks keep what the client has taken.
+func (p *controlPlane) callbacks() xdsserver.Callbacks {
+	set := func(change func()) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		change()
+	}
+	return xdsserver.CallbackFuncs{
+		StreamOpenFunc: func(context.Context, int64, string) error {
+			set(func() { p.acked = map[string]string{} })
+			return nil
+		},
+		StreamClosedFunc: func(int64, *corepb.Node) { set(func() { p.acked = nil }) },
+		StreamRequestFunc: func(_ int64, r *discoverypb.DiscoveryRequest) error {
+			set(func() { p.acked[r.GetTypeUrl()] = r.GetVersionInfo() })
+			return nil
+		},
+	}
+}
+
+// heard tells whether the client, if there is one, has taken what was served last.
+func (p *controlPlane) heard() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, v := range p.acked {
+		if v != strconv.Itoa(p.version) {
+			return false
+		}
+	}
+	return true
+}
+
 // resolver returns what resolves xds targets by the control plane.
 func (p *controlPlane) resolver() resolver.Builder {
 	p.Helper()
@@ -79,128 +107,41 @@ func (p *controlPlane) resolver() resolver.Builder {
 	return b
 }
 
+// dial opens a channel to the service, which will list none but the servers.
+func (p *controlPlane) dial(servers []server, opts ...grpc.DialOption) *env {
+	p.Helper()
+	return dialTarget(p.T, "xds:///"+p.service, servers, append(opts, grpc.WithResolvers(p.resolver()))...)
+}
+
 // list has the cluster's endpoints be servers of one locality. Some of them are draining.
 func (p *controlPlane) list(servers []server, draining ...server) {
 	p.Helper()
-	var endpoints []*endpointpb.LbEndpoint
-	add := func(health corepb.HealthStatus, servers []server) {
-		for _, s := range servers {
-			endpoints = append(endpoints, xdsEndpoint(p.T, s, health))
-		}
-	}
-	add(corepb.HealthStatus_HEALTHY, servers)
-	add(corepb.HealthStatus_DRAINING, draining)
-	p.serve(xdsCluster{p.service, p.policy, map[string][]*endpointpb.LbEndpoint{"here": endpoints}})
+	endpoints := append(xdsEndpoints(p.T, corepb.HealthStatus_HEALTHY, servers...), xdsEndpoints(p.T, corepb.HealthStatus_DRAINING, draining...)...)
+	p.serve(xdsCluster{name: p.service, policy: p.policy, regions: map[string][]*endpointpb.LbEndpoint{"here": endpoints}})
 }
 
-// xdsCluster is a cluster with its endpoints by region.
-type xdsCluster struct {
-	name    string
-	policy  *clusterpb.LoadBalancingPolicy
-	regions map[string][]*endpointpb.LbEndpoint
-}
-
-// serve sends the clusters, between which RPCs are spread evenly.
+// serve sends the clusters, and a route to them.
 func (p *controlPlane) serve(clusters ...xdsCluster) {
 	p.Helper()
 	p.version++
-	resources := map[xdsresource.Type][]types.Resource{xdsresource.ListenerType: {p.listener(clusters)}}
-	add := func(is xdsresource.Type, r types.Resource) { resources[is] = append(resources[is], r) }
-	for _, c := range clusters {
-		add(xdsresource.ClusterType, &clusterpb.Cluster{
-			Name:                 c.name,
-			ClusterDiscoveryType: &clusterpb.Cluster_Type{Type: clusterpb.Cluster_EDS},
-			EdsClusterConfig:     &clusterpb.Cluster_EdsClusterConfig{EdsConfig: overADS},
-			LoadBalancingPolicy:  c.policy,
-		})
-		assignment := &endpointpb.ClusterLoadAssignment{ClusterName: c.name}
-		for region, endpoints := range c.regions {
-			assignment.Endpoints = append(assignment.Endpoints, &endpointpb.LocalityLbEndpoints{
-				Locality:            &corepb.Locality{Region: region},
-				LoadBalancingWeight: wrapperspb.UInt32(1),
-				LbEndpoints:         endpoints,
-			})
+	routed := p.routed
+	if len(routed) == 0 {
+		for _, c := range clusters {
+			routed = append(routed, c.name)
 		}
-		add(xdsresource.EndpointType, assignment)
+	}
+	resources := map[xdsresource.Type][]types.Resource{
+		xdsresource.ListenerType: {xdsListener(p.T, p.service)},
+		xdsresource.RouteType:    {xdsRoute(p.service, routed, p.timeout)},
+	}
+	for _, c := range clusters {
+		cluster, assignment := c.resources(p.T)
+		resources[xdsresource.ClusterType] = append(resources[xdsresource.ClusterType], cluster)
+		if assignment != nil {
+			resources[xdsresource.EndpointType] = append(resources[xdsresource.EndpointType], assignment)
+		}
 	}
 	snapshot, err := cache.NewSnapshot(strconv.Itoa(p.version), resources)
 	require.NoError(p, err)
 	require.NoError(p, p.cache.SetSnapshot(p.Context(), xdsNode, snapshot))
-}
-
-var overADS = &corepb.ConfigSource{
-	ResourceApiVersion:    corepb.ApiVersion_V3,
-	ConfigSourceSpecifier: &corepb.ConfigSource_Ads{Ads: &corepb.AggregatedConfigSource{}},
-}
-
-func xdsEndpoint(t *testing.T, s server, health corepb.HealthStatus) *endpointpb.LbEndpoint {
-	host, text, err := net.SplitHostPort(s.Addr())
-	require.NoError(t, err)
-	port, err := strconv.ParseUint(text, 10, 16)
-	require.NoError(t, err)
-	return &endpointpb.LbEndpoint{
-		HealthStatus: health,
-		HostIdentifier: &endpointpb.LbEndpoint_Endpoint{Endpoint: &endpointpb.Endpoint{
-			Address: &corepb.Address{Address: &corepb.Address_SocketAddress{SocketAddress: &corepb.SocketAddress{
-				Address:       host,
-				PortSpecifier: &corepb.SocketAddress_PortValue{PortValue: uint32(port)},
-			}}},
-		}},
-	}
-}
-
-// listener sends RPCs to all of the clusters.
-func (p *controlPlane) listener(clusters []xdsCluster) *listenerpb.Listener {
-	weighted := &routepb.WeightedCluster{}
-	for _, c := range clusters {
-		weighted.Clusters = append(weighted.Clusters, &routepb.WeightedCluster_ClusterWeight{Name: c.name, Weight: wrapperspb.UInt32(1)})
-	}
-	return &listenerpb.Listener{
-		Name: p.service,
-		ApiListener: &listenerpb.ApiListener{ApiListener: toAny(p.T, &managerpb.HttpConnectionManager{
-			HttpFilters: []*managerpb.HttpFilter{{
-				Name:       "router",
-				ConfigType: &managerpb.HttpFilter_TypedConfig{TypedConfig: toAny(p.T, &routerpb.Router{})},
-			}},
-			RouteSpecifier: &managerpb.HttpConnectionManager_RouteConfig{RouteConfig: &routepb.RouteConfiguration{
-				VirtualHosts: []*routepb.VirtualHost{{
-					Domains: []string{"*"},
-					Routes: []*routepb.Route{{
-						Match: &routepb.RouteMatch{PathSpecifier: &routepb.RouteMatch_Prefix{Prefix: "/"}},
-						Action: &routepb.Route_Route{Route: &routepb.RouteAction{
-							ClusterSpecifier: &routepb.RouteAction_WeightedClusters{WeightedClusters: weighted},
-						}},
-					}},
-				}},
-			}},
-		})},
-	}
-}
-
-// leastConnPolicy is the policy with a configuration, as a cluster names it.
-func leastConnPolicy(t *testing.T, config map[string]any) *clusterpb.LoadBalancingPolicy {
-	t.Helper()
-	value, err := structpb.NewStruct(config)
-	require.NoError(t, err)
-	return xdsPolicy(t, &xdstypepb.TypedStruct{TypeUrl: "type.googleapis.com/least_conn", Value: value})
-}
-
-// byLocality is a policy below wrr_locality.
-func byLocality(t *testing.T, policy *clusterpb.LoadBalancingPolicy) *clusterpb.LoadBalancingPolicy {
-	t.Helper()
-	return xdsPolicy(t, &wrrpb.WrrLocality{EndpointPickingPolicy: policy})
-}
-
-func xdsPolicy(t *testing.T, config proto.Message) *clusterpb.LoadBalancingPolicy {
-	t.Helper()
-	return &clusterpb.LoadBalancingPolicy{Policies: []*clusterpb.LoadBalancingPolicy_Policy{{
-		TypedExtensionConfig: &corepb.TypedExtensionConfig{Name: "policy", TypedConfig: toAny(t, config)},
-	}}}
-}
-
-func toAny(t *testing.T, m proto.Message) *anypb.Any {
-	t.Helper()
-	a, err := anypb.New(m)
-	require.NoError(t, err)
-	return a
 }

@@ -22,12 +22,18 @@ const underOutlierDetection = `{"loadBalancingConfig":[{"outlier_detection_exper
 // back its count is the one it had.
 func TestOutlierDetectionOverLeastConn(t *testing.T) {
 	ns := startNodes(t, "a", "b", "c")
-	a := ns[0]
 	e := dial(t, leastconntest.ChannelConfig{ServiceConfig: underOutlierDetection}, all(ns...)...)
+	e.ejectAndReturn(ns)
+}
+
+// ejectAndReturn has the first of three nodes, a, fail until it is ejected.
+func (e *env) ejectAndReturn(ns []*leastconntest.Node) {
+	e.Helper()
+	a := ns[0]
 	e.waitReady(all(ns...)...)
 	streams := e.hold(6, map[string]int{"a": 2, "b": 2, "c": 2})
 	a.SetFail(codes.Internal)
-	wait(t, "a is ejected", func() bool {
+	wait(e.T, "a is ejected", func() bool {
 		e.unary()
 		return !e.ready(a)
 	})
@@ -36,7 +42,7 @@ func TestOutlierDetectionOverLeastConn(t *testing.T) {
 	a.SetFail(codes.OK)
 	before := a.Started()
 	e.hold(2, map[string]int{"b": 1, "c": 1})
-	require.Equal(t, before, a.Started(), "RPCs on the ejected host")
+	require.Equal(e, before, a.Started(), "RPCs on the ejected host")
 	e.waitReady(a)
 	e.counts(2, 3, 3)
 	e.hold(1, map[string]int{"a": 1})

@@ -4,25 +4,23 @@ import (
 	"testing"
 
 	clusterpb "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	corepb "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointpb "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/stats/opentelemetry"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 	_ "github.com/leastconn/grpc-leastconn/leastconnbalancer/xdscluster"
 )
 
-// rendered is the policy as Config renders it and a control plane reads it.
+// rendered is the policy as docs/xds.md has a control plane say it.
 func rendered(t *testing.T, c leastconnbalancer.Config) *clusterpb.LoadBalancingPolicy {
 	t.Helper()
-	var entry clusterpb.LoadBalancingPolicy_Policy
-	require.NoError(t, protojson.Unmarshal([]byte(c.XDSPolicy()), &entry))
-	return &clusterpb.LoadBalancingPolicy{Policies: []*clusterpb.LoadBalancingPolicy_Policy{&entry}}
+	policy, err := leastConnCluster(c)
+	require.NoError(t, err)
+	return policy
 }
 
 // Below a control plane clusters have keys of their own, and gauges are those of their endpoints:
@@ -37,21 +35,14 @@ func TestGaugesBelowXDS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newTelemetry(t, labels...)
 			ns := startNodes(t, "a", "b", "c", "d")
-			in := func(nodes ...*leastconntest.Node) (eps []*endpointpb.LbEndpoint) {
-				for _, n := range nodes {
-					eps = append(eps, xdsEndpoint(t, n, corepb.HealthStatus_HEALTHY))
-				}
-				return eps
-			}
 			policy := rendered(t, leastconnbalancer.Config{ResourceKey: "{target}/{cluster}"})
 			service := "gauges-" + name
 			p := startControlPlane(t, service, policy)
 			p.serve(
-				xdsCluster{"blue", byLocality(t, policy), map[string][]*endpointpb.LbEndpoint{"east": in(ns[0], ns[1]), "west": in(ns[2])}},
-				xdsCluster{"green", policy, map[string][]*endpointpb.LbEndpoint{"east": in(ns[3])}},
+				xdsCluster{name: "blue", policy: byLocality(t, policy), regions: map[string][]*endpointpb.LbEndpoint{"east": healthy(t, ns[:2]...), "west": healthy(t, ns[2])}},
+				xdsCluster{name: "green", policy: policy, regions: map[string][]*endpointpb.LbEndpoint{"east": healthy(t, ns[3])}},
 			)
-			e := dialTarget(t, "xds:///"+service, all(ns...), grpc.WithResolvers(p.resolver()),
-				opentelemetry.DialOption(opentelemetry.Options{MetricsOptions: m.options}))
+			e := p.dial(all(ns...), opentelemetry.DialOption(opentelemetry.Options{MetricsOptions: m.options}))
 			target := e.conn.CanonicalTarget()
 			for range 40 {
 				_, err := grpc_testing.NewTestServiceClient(e.conn).FullDuplexCall(e.ctx, grpc.WaitForReady(true))

@@ -5,11 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	corepb "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointpb "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/interop/grpc_testing"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
@@ -24,35 +21,54 @@ func TestClusterThroughTwoTargets(t *testing.T) {
 			cluster := "cluster-" + t.Name()
 			dial := func(service string, nodes ...*leastconntest.Node) *env {
 				p := startControlPlane(t, service, policy)
-				var eps []*endpointpb.LbEndpoint
+				p.serve(xdsCluster{name: cluster, policy: policy, regions: map[string][]*endpointpb.LbEndpoint{"here": healthy(t, nodes...)}})
+				e := p.dial(all(nodes...))
 				for _, n := range nodes {
-					eps = append(eps, xdsEndpoint(t, n, corepb.HealthStatus_HEALTHY))
-				}
-				p.serve(xdsCluster{cluster, policy, map[string][]*endpointpb.LbEndpoint{"here": eps}})
-				e := dialTarget(t, "xds:///"+service, all(nodes...), grpc.WithResolvers(p.resolver()))
-				if key != "" {
-					e.key = cluster
-				}
-				for _, n := range nodes {
-					wait(t, n.Name()+" is ready", func() bool {
-						return slices.ContainsFunc(e.endpoint(n).Members, func(m leastconnbalancer.MemberSnapshot) bool {
-							return m.Ready && m.EndpointSet == e.conn.CanonicalTarget()
-						})
-					})
+					wait(t, n.Name()+" is ready", func() bool { return readyFor(e, n) })
 				}
 				return e
 			}
-			hold := func(e *env, n int) {
-				for range n {
-					_, err := grpc_testing.NewTestServiceClient(e.conn).FullDuplexCall(e.ctx, grpc.WaitForReady(true))
-					require.NoError(t, err)
+			dial("one", ns[1]).openAnywhere(6)
+			dial("two", ns...).openAnywhere(6)
+			require.Equal(t, want, []int{ns[0].Live(), ns[1].Live()})
+		})
+	}
+}
+
+// readyFor tells whether a channel can use a node, whichever ledger has its load.
+func readyFor(e *env, n *leastconntest.Node) bool {
+	for _, load := range leastconnbalancer.Snapshots() {
+		for _, at := range load.Endpoints {
+			if slices.Contains(at.Addresses, n.Addr()) && slices.ContainsFunc(at.Members, func(m leastconnbalancer.MemberSnapshot) bool {
+				return m.Ready && m.EndpointSet == e.conn.CanonicalTarget()
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A cap counts the RPCs of its key: of all clusters of the target by default, of the cluster alone
+// with {target}/{cluster}.
+func TestCapsOfClusters(t *testing.T) {
+	for service, c := range map[string]struct {
+		key  string
+		room int // of two clusters
+	}{"caps-one": {"", 2}, "caps-two": {"{target}/{cluster}", 4}} {
+		t.Run(service, func(t *testing.T) {
+			a := startNodes(t, "a")[0]
+			policy := rendered(t, leastconnbalancer.Config{ResourceKey: c.key, MaxInFlight: 2, OnFull: leastconnbalancer.OnFullFail})
+			p := startControlPlane(t, service, policy)
+			here := map[string][]*endpointpb.LbEndpoint{"here": healthy(t, a)}
+			p.serve(xdsCluster{name: "canary", policy: policy, regions: here}, xdsCluster{name: "stable", policy: policy, regions: here})
+			e := p.dial(all(a))
+			for range 64 { // each to a cluster that is drawn
+				if _, err := leastconntest.Open(e.ctx, e.conn); err != nil {
+					require.ErrorContains(t, err, "endpoints are full")
 				}
 			}
-			hold(dial("one", ns[1]), 6)
-			hold(dial("two", ns...), 6)
-			for i, n := range ns {
-				require.NoError(t, n.WaitLive(t.Context(), want[i]), n.Name())
-			}
+			require.Equal(t, c.room, a.Live())
 		})
 	}
 }

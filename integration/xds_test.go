@@ -5,7 +5,8 @@ import (
 
 	clusterpb "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
+
+	_ "github.com/leastconn/grpc-leastconn/leastconnbalancer/orcaload"
 )
 
 // Under a control plane, streams move to a node that joins, and off one that is DRAINING,
@@ -21,7 +22,7 @@ func TestStreamsMoveUnderEDS(t *testing.T) {
 			ns := startNodes(t, "a", "b", "c", "d")
 			p := startControlPlane(t, service, policy)
 			p.list(all(ns[1:]...))
-			e := dialTarget(t, "xds:///"+service, all(ns...), grpc.WithResolvers(p.resolver()))
+			e := p.dial(all(ns...))
 			e.waitReady(all(ns[1:]...)...)
 			s := e.sessions(300)
 			s.live(ns, 0, 100, 100, 100)
@@ -35,4 +36,23 @@ func TestStreamsMoveUnderEDS(t *testing.T) {
 			require.EqualValues(t, 150, s.told.Load(), "streams that were told to move: a is draining")
 		})
 	}
+}
+
+// What servers report of the load of others decides below xDS, too: two clusters that share a node
+// and no ledger, as two processes do.
+func TestReportsBelowXDS(t *testing.T) {
+	a, b := startReportingNode(t, "a"), startReportingNode(t, "b")
+	policy := leastConnPolicy(t, map[string]any{"reports": map[string]any{"interval": "0.2s"}})
+	dial := func(service string, servers ...server) *env {
+		p := startControlPlane(t, service, policy)
+		p.list(servers)
+		e := p.dial(servers)
+		e.waitReady(servers...)
+		return e
+	}
+	dial("reports-other", a).hold(20, map[string]int{"a": 20})
+	e := dial("reports", a, b)
+	wait(t, "a has told what others have", func() bool { return e.endpoint(a).Report().Others == 20 && e.endpoint(b).Report().Told })
+	e.hold(10, map[string]int{"b": 10})
+	require.EqualValues(t, 0, e.endpoint(a).InFlight)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/leastconn/grpc-leastconn/interop/internal/flags"
 	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
+	"github.com/leastconn/grpc-leastconn/interop/scenarios/rows"
 )
 
 const intro = `Scenarios opens sessions (bidirectional streams that are held open) while servers and channels come, go, age, fail and
@@ -59,7 +60,7 @@ func main() { flags.Main(run) }
 // options are what the flags say.
 type options struct {
 	policies             []scenario.Policy
-	rows                 []row
+	rows                 []rows.Row
 	json, picture, watch bool
 	watched              watchOptions
 	policy, pattern      string
@@ -110,11 +111,11 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	if o.policies, err = selectPolicies(o.policy); err != nil {
 		return o, err
 	}
-	rows := table()
+	table := rows.All()
 	if o.picture {
-		rows = pictureRows()
+		table = rows.Short()
 	}
-	o.rows, err = selectRows(rows, o.pattern)
+	o.rows, err = selectRows(table, o.pattern)
 	return o, err
 }
 
@@ -122,8 +123,8 @@ func parse(args []string, out io.Writer) (o options, err error) {
 func usage() string {
 	var b strings.Builder
 	b.WriteString(intro)
-	for _, r := range table() {
-		fmt.Fprintf(&b, "  %-24s%s\n", r.name, r.change)
+	for _, r := range rows.All() {
+		fmt.Fprintf(&b, "  %-24s%s\n", r.Name, r.Change)
 	}
 	b.WriteString(outro)
 	return b.String()
@@ -147,26 +148,23 @@ func (o options) play(ctx context.Context, out io.Writer) (status int, err error
 	return r.status(), err
 }
 
-// rowTimeout bounds one policy's play of one scenario. A second is enough, as a rule, and 20 where sessions move.
-const rowTimeout = time.Minute
-
 // play plays every row with every policy, one at a time, policy by policy. Rows that wait most of the time go side by side.
-func play(ctx context.Context, policies []scenario.Policy, rows []row) report {
-	r := newReport(policies, rows)
+func play(ctx context.Context, policies []scenario.Policy, table []rows.Row) report {
+	r := newReport(policies, table)
 	for p, policy := range policies {
 		play := func(i int) {
-			ctx, cancel := context.WithTimeout(ctx, rowTimeout)
+			ctx, cancel := context.WithTimeout(ctx, rows.Timeout)
 			defer cancel()
-			r.cells[i][p] = rows[i].play(ctx, policy)
+			r.cells[i][p] = table[i].Play(ctx, policy)
 		}
 		var beside sync.WaitGroup
-		for i, row := range rows {
-			if !row.waits {
+		for i, row := range table {
+			if !row.Waits {
 				play(i)
 			}
 		}
-		for i, row := range rows {
-			if row.waits {
+		for i, row := range table {
+			if row.Waits {
 				beside.Go(func() { play(i) })
 			}
 		}
@@ -202,15 +200,15 @@ func policyNames() string {
 	return strings.Join(names, ", ")
 }
 
-// selectRows finds those of rows whose names match a pattern.
-func selectRows(rows []row, pattern string) ([]row, error) {
+// selectRows finds those of the table whose names match a pattern.
+func selectRows(table []rows.Row, pattern string) ([]rows.Row, error) {
 	matches, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("-run is %q, want a regular expression: %w", pattern, err)
 	}
-	var chosen []row
-	for _, r := range rows {
-		if matches.MatchString(r.name) {
+	var chosen []rows.Row
+	for _, r := range table {
+		if matches.MatchString(r.Name) {
 			chosen = append(chosen, r)
 		}
 	}

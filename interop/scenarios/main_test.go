@@ -11,33 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
+	"github.com/leastconn/grpc-leastconn/interop/scenarios/rows"
 	"github.com/leastconn/grpc-leastconn/state/statetest"
 )
 
 func TestMain(m *testing.M) { statetest.Main(m) }
-
-// leastConn is the policy that is judged.
-func leastConn() scenario.Policy {
-	policies := scenario.Policies()
-	return policies[len(policies)-1]
-}
-
-func TestLeastConnIsExactInEveryScenario(t *testing.T) {
-	t.Parallel()
-	for _, r := range append(table(), pictureRows()...) {
-		t.Run(r.name, func(t *testing.T) {
-			t.Parallel()
-			c := r.play(t.Context(), leastConn())
-			assert.NoError(t, c.err)
-			assert.Empty(t, c.deviations)
-			switch c.got.(type) {
-			case failures, newcomers, variation: // the deviations say whether it is near enough
-			default:
-				assert.Equal(t, r.exact.String(), c.got.String())
-			}
-		})
-	}
-}
 
 // Judged by the rule for least_conn, other policies are off, and the run fails.
 func TestOtherPoliciesAreOffByThisRule(t *testing.T) {
@@ -46,15 +24,15 @@ func TestOtherPoliciesAreOffByThisRule(t *testing.T) {
 	for i := range judged {
 		judged[i].Judged = true
 	}
-	rows, err := selectRows(table(), "^(second channel|ageing|keys apart)$")
+	table, err := selectRows(rows.All(), "^(second channel|ageing|keys apart)$")
 	require.NoError(t, err)
-	r := play(t.Context(), judged, rows)
+	r := play(t.Context(), judged, table)
 	assert.Equal(t, exitDeviates, r.status())
 	for p, policy := range judged {
-		assert.False(t, r.cells[0][p].right(), "%s, ageing", policy.ID())
-		assert.False(t, r.cells[1][p].right(), "%s, second channel", policy.ID())
+		assert.False(t, r.cells[0][p].Right(), "%s, ageing", policy.ID())
+		assert.False(t, r.cells[1][p].Right(), "%s, second channel", policy.ID())
 	}
-	assert.True(t, r.cells[2][0].right(), "with keys apart, each channel of round_robin has servers that are equal")
+	assert.True(t, r.cells[2][0].Right(), "with keys apart, each channel of round_robin has servers that are equal")
 	verdict := r.verdict()
 	assert.Contains(t, strings.Join(verdict, "\n"), "OFF round_robin, second channel: session ")
 	assert.Contains(t, verdict, "OFF round_robin, ageing: servers held [9 3] after, exact gives [6 6]")

@@ -7,19 +7,20 @@ import (
 	"strings"
 
 	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
+	"github.com/leastconn/grpc-leastconn/interop/scenarios/rows"
 )
 
 // report is what all rows came to.
 type report struct {
 	policies []scenario.Policy
-	rows     []row
-	cells    [][]cell // by row, then by policy
+	rows     []rows.Row
+	cells    [][]rows.Cell // by row, then by policy
 }
 
-func newReport(policies []scenario.Policy, rows []row) report {
-	r := report{policies: policies, rows: rows, cells: make([][]cell, len(rows))}
-	for i := range rows {
-		r.cells[i] = make([]cell, len(policies))
+func newReport(policies []scenario.Policy, table []rows.Row) report {
+	r := report{policies: policies, rows: table, cells: make([][]rows.Cell, len(table))}
+	for i := range table {
+		r.cells[i] = make([]rows.Cell, len(policies))
 	}
 	return r
 }
@@ -40,24 +41,24 @@ func (r report) render() string {
 		t.Head = append(t.Head, head)
 	}
 	for i, row := range r.rows {
-		line := []scenario.Block{{row.name}, {row.want}}
+		line := []scenario.Block{{row.Name}, {row.Want}}
 		for _, c := range r.cells[i] {
-			line = append(line, scenario.Block{c.text()})
+			line = append(line, scenario.Block{cellText(c)})
 		}
 		t.Rows = append(t.Rows, line)
 	}
 	return "\n" + t.String() + legend + "\n" + strings.Join(r.verdict(), "\n") + "\n"
 }
 
-// text is the cell as the table shows it.
-func (c cell) text() string {
+// cellText is the cell as the table shows it.
+func cellText(c rows.Cell) string {
 	switch {
-	case c.err != nil:
+	case c.Err != nil:
 		return "failed"
-	case c.right():
-		return c.got.String() + " ✓"
+	case c.Right():
+		return c.Got.String() + " ✓"
 	default:
-		return c.got.String() + " ✗"
+		return c.Got.String() + " ✗"
 	}
 }
 
@@ -65,16 +66,16 @@ func (c cell) text() string {
 func (r report) verdict() []string {
 	var lines []string
 	right := make(map[scenario.Policy]int)
-	r.each(func(p scenario.Policy, row row, c cell) {
-		if c.err != nil {
-			lines = append(lines, fmt.Sprintf("FAILED %s, %s: %v", p.ID(), row.name, c.err))
+	r.each(func(p scenario.Policy, row rows.Row, c rows.Cell) {
+		if c.Err != nil {
+			lines = append(lines, fmt.Sprintf("FAILED %s, %s: %v", p.ID(), row.Name, c.Err))
 		}
-		if c.right() {
+		if c.Right() {
 			right[p]++
 		}
 		if p.Judged {
-			for _, off := range c.deviations {
-				lines = append(lines, fmt.Sprintf("OFF %s, %s: %s", p.ID(), row.name, off))
+			for _, off := range c.Deviations {
+				lines = append(lines, fmt.Sprintf("OFF %s, %s: %s", p.ID(), row.Name, off))
 			}
 		}
 	})
@@ -87,18 +88,18 @@ func (r report) verdict() []string {
 // status is the exit status.
 func (r report) status() int {
 	status := exitExact
-	r.each(func(p scenario.Policy, _ row, c cell) {
-		if p.Judged && len(c.deviations) > 0 {
+	r.each(func(p scenario.Policy, _ rows.Row, c rows.Cell) {
+		if p.Judged && len(c.Deviations) > 0 {
 			status = exitDeviates
 		}
-		if c.err != nil && status == exitExact {
+		if c.Err != nil && status == exitExact {
 			status = exitFailed
 		}
 	})
 	return status
 }
 
-func (r report) each(do func(scenario.Policy, row, cell)) {
+func (r report) each(do func(scenario.Policy, rows.Row, rows.Cell)) {
 	for i, cells := range r.cells {
 		for p, c := range cells {
 			do(r.policies[p], r.rows[i], c)
@@ -123,15 +124,15 @@ type (
 		Name    string       `json:"name"`
 		Change  string       `json:"change"`
 		Measure string       `json:"measure"` // what exact and gave are; it says which fields they have
-		Exact   figures      `json:"exact"`
+		Exact   rows.Figures `json:"exact"`
 		Results []jsonResult `json:"results"` // in the order of policies
 	}
 	jsonResult struct {
-		Policy string   `json:"policy"` // an id
-		Right  bool     `json:"right"`  // it gave what exact gives
-		Gave   figures  `json:"gave"`   // null with an error
-		Off    []string `json:"off"`    // what is not as exact has it
-		Error  string   `json:"error,omitempty"`
+		Policy string       `json:"policy"` // an id
+		Right  bool         `json:"right"`  // it gave what exact gives
+		Gave   rows.Figures `json:"gave"`   // null with an error
+		Off    []string     `json:"off"`    // what is not as exact has it
+		Error  string       `json:"error,omitempty"`
 	}
 )
 
@@ -142,14 +143,14 @@ func (r report) encode() ([]byte, error) {
 		j.Policies = append(j.Policies, jsonPolicy{ID: p.ID(), Name: p.Name, ChoiceCount: p.Choices, Judged: p.Judged})
 	}
 	for i, row := range r.rows {
-		s := jsonScenario{Name: row.name, Change: row.change, Measure: row.measure, Exact: row.exact}
+		s := jsonScenario{Name: row.Name, Change: row.Change, Measure: row.Measure, Exact: row.Exact}
 		for p, c := range r.cells[i] {
-			result := jsonResult{Policy: r.policies[p].ID(), Right: c.right(), Gave: c.got, Off: c.deviations}
+			result := jsonResult{Policy: r.policies[p].ID(), Right: c.Right(), Gave: c.Got, Off: c.Deviations}
 			if result.Off == nil {
 				result.Off = []string{}
 			}
-			if c.err != nil {
-				result.Error = c.err.Error()
+			if c.Err != nil {
+				result.Error = c.Err.Error()
 			}
 			s.Results = append(s.Results, result)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
+	"github.com/leastconn/grpc-leastconn/interop/scenarios/rows"
 )
 
 // share is figures of another measure: calls that failed.
@@ -24,21 +25,21 @@ type share struct {
 func (s share) String() string { return fmt.Sprintf("%d of %d", s.Failed, s.Calls) }
 
 var (
-	right  = cell{got: sessions{before: scenario.Loads("ab", 4, 0), after: scenario.Loads("ab", 4, 4)}}
-	off    = cell{got: sessions{before: scenario.Loads("ab", 4, 0), after: scenario.Loads("ab", 5, 3)}, deviations: []string{"session 6 <wrong>"}}
-	failed = cell{err: errors.New("no answer")}
+	right  = rows.Cell{Got: rows.Sessions{Before: scenario.Loads("ab", 4, 0), After: scenario.Loads("ab", 4, 4)}}
+	off    = rows.Cell{Got: rows.Sessions{Before: scenario.Loads("ab", 4, 0), After: scenario.Loads("ab", 5, 3)}, Deviations: []string{"session 6 <wrong>"}}
+	failed = rows.Cell{Err: errors.New("no answer")}
 )
 
 // reportOf has a row of sessions and one of another measure, with a policy that is not judged and one that is.
-func reportOf(free, judged cell) report {
-	rows := []row{
-		sessionRow(scenario.OneToTwo()),
-		{name: "one fails", change: "a fails all calls", measure: "failed calls", want: "few", exact: share{0, 100}},
+func reportOf(free, judged rows.Cell) report {
+	table := []rows.Row{
+		rows.OfSessions(scenario.OneToTwo()),
+		{Name: "one fails", Change: "a fails all calls", Measure: "failed calls", Want: "few", Exact: share{0, 100}},
 	}
 	policies := scenario.Policies()[2:]
-	r := newReport(policies, rows)
-	r.cells[0] = []cell{free, judged}
-	r.cells[1] = []cell{{got: share{50, 100}, deviations: []string{"too many failed"}}, {got: share{0, 100}}}
+	r := newReport(policies, table)
+	r.cells[0] = []rows.Cell{free, judged}
+	r.cells[1] = []rows.Cell{{Got: share{50, 100}, Deviations: []string{"too many failed"}}, {Got: share{0, 100}}}
 	return r
 }
 
@@ -49,7 +50,7 @@ func TestStatusAndVerdict(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name         string
-		free, judged cell
+		free, judged rows.Cell
 		status       int
 		verdict      []string
 	}{
@@ -63,7 +64,7 @@ func TestStatusAndVerdict(t *testing.T) {
 		{"any policy may fail", failed, right, exitFailed, []string{
 			"FAILED least_request_experimental/10, one to two: no answer", free10, "least_conn: exact in 2 of 2 scenarios",
 		}},
-		{"off before it failed", off, cell{err: failed.err, deviations: off.deviations}, exitDeviates, []string{
+		{"off before it failed", off, rows.Cell{Err: failed.Err, Deviations: off.Deviations}, exitDeviates, []string{
 			"FAILED least_conn, one to two: no answer", offLine, free10, "least_conn: exact in 1 of 2 scenarios",
 		}},
 	} {
@@ -89,10 +90,10 @@ func TestRender(t *testing.T) {
 }
 
 func TestPicture(t *testing.T) {
-	r := newReport(scenario.Policies()[2:], []row{sessionRow(scenario.OneToTwo())})
+	r := newReport(scenario.Policies()[2:], []rows.Row{rows.OfSessions(scenario.OneToTwo())})
 	misplaced := off
-	misplaced.got = sessions{before: scenario.Loads("ab", 4, 0), after: scenario.Loads("ab", 5, 3), misplaced: 1}
-	r.cells[0] = []cell{misplaced, right}
+	misplaced.Got = rows.Sessions{Before: scenario.Loads("ab", 4, 0), After: scenario.Loads("ab", 5, 3), Misplaced: 1}
+	r.cells[0] = []rows.Cell{misplaced, right}
 	table, _, _ := strings.Cut(r.picture(), "Sessions on")
 	assert.Equal(t, strings.Join([]string{
 		"",
@@ -118,54 +119,30 @@ func TestJSONShape(t *testing.T) {
 	require.True(t, json.Valid(got))
 }
 
-func TestDeviations(t *testing.T) {
-	s := scenario.OneToTwo()
-	wrong := scenario.Placement{Number: 5, Host: "a", Loads: s.Before}
-	o := scenario.Outcome{Before: s.Before, After: s.After}
-	assert.Empty(t, countDeviations(o, s))
-	assert.Empty(t, misplaced(o))
-	o.After = scenario.Loads("ab", 5, 3)
-	assert.Equal(t, []string{"servers held [5 3] after, exact gives [4 4]"}, countDeviations(o, s))
-	o.Placements = []scenario.Placement{wrong, wrong, wrong}
-	assert.Len(t, misplaced(o), 3)
-	o.Placements = append(o.Placements, wrong, wrong)
-	assert.Equal(t, "2 more sessions went to a server that did not hold the fewest", misplaced(o)[3])
-}
-
-func TestCountText(t *testing.T) {
-	for want, loads := range map[string][]scenario.Load{
-		"1/2/0/4": scenario.Loads("abcd", 1, 2, 0, 4),
-		"5×7":     scenario.Loads("abcde", 7, 7, 7, 7, 7),
-		"0…3":     scenario.Loads("abcde", 1, 2, 0, 3, 3),
-	} {
-		assert.Equal(t, want, countText(loads))
-	}
-}
-
 // The rows have names of their own, and -h describes each.
 func TestTable(t *testing.T) {
 	names := make(map[string]bool)
-	for _, r := range table() {
-		assert.False(t, names[r.name], r.name)
-		names[r.name] = true
-		assert.NotEmpty(t, r.change, r.name)
-		assert.Contains(t, usage(), r.change)
-		assert.Less(t, utf8.RuneCountInString(r.name), 24, r.name)
+	for _, r := range rows.All() {
+		assert.False(t, names[r.Name], r.Name)
+		names[r.Name] = true
+		assert.NotEmpty(t, r.Change, r.Name)
+		assert.Contains(t, usage(), r.Change)
+		assert.Less(t, utf8.RuneCountInString(r.Name), 24, r.Name)
 	}
 }
 
 // A table with figures as wide as may be still fits 110 columns.
 func TestTableFits(t *testing.T) {
-	r := newReport(scenario.Policies(), table())
-	picture := newReport(scenario.Policies(), pictureRows())
+	r := newReport(scenario.Policies(), rows.All())
+	picture := newReport(scenario.Policies(), rows.Short())
 	for p := range r.policies {
 		for i := range r.rows {
-			r.cells[i][p] = cell{got: sessions{after: scenario.Loads("abcd", 6, 6, 10, 2)}, deviations: []string{"wrong"}}
+			r.cells[i][p] = rows.Cell{Got: rows.Sessions{After: scenario.Loads("abcd", 6, 6, 10, 2)}, Deviations: []string{"wrong"}}
 		}
 		for i, row := range picture.rows {
-			got := row.exact.(sessions)
-			got.misplaced = 9
-			picture.cells[i][p] = cell{got: got, deviations: []string{"wrong"}}
+			got := row.Exact.(rows.Sessions)
+			got.Misplaced = 9
+			picture.cells[i][p] = rows.Cell{Got: got, Deviations: []string{"wrong"}}
 		}
 	}
 	for line := range strings.Lines(r.render() + picture.picture()) {

@@ -37,6 +37,9 @@ type ChannelConfig struct {
 	Endpoints []resolver.Endpoint
 	// DialOptions come after the channel's own, so they win over its plaintext credentials and its service config.
 	DialOptions []grpc.DialOption
+	// Source makes what brings the channel's lists. What it says of the service config is the source's to follow. Default:
+	// none, the channel has a resolver of its own.
+	Source Sources
 }
 
 // Channel is a grpc.ClientConn whose resolver says what it is told to. All methods may be called by several goroutines
@@ -44,7 +47,10 @@ type ChannelConfig struct {
 type Channel struct {
 	conn     *grpc.ClientConn
 	client   grpc_testing.TestServiceClient
-	resolver *recordingResolver
+	resolver *recordingResolver // nil with a source
+
+	source        Source // nil: none
+	serviceConfig string // while an update has none
 
 	// mu makes an update and reading its error one step. It is held while the resolver calls into the channel.
 	mu sync.Mutex
@@ -58,21 +64,22 @@ func Dial(cfg ChannelConfig) (*Channel, error) {
 	if cfg.Target == "" {
 		cfg.Target = "channel-" + strconv.FormatInt(channels.Add(1), 10)
 	}
-	r := &recordingResolver{Resolver: manual.NewBuilderWithScheme(Scheme)}
-	if cfg.Endpoints != nil {
-		r.InitialState(resolver.State{Endpoints: cfg.Endpoints})
+	c := &Channel{serviceConfig: cfg.ServiceConfig}
+	scheme, lists, err := c.listBy(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("leastconntest: %w", err)
 	}
 	options := append([]grpc.DialOption{
-		grpc.WithResolvers(r),
+		grpc.WithResolvers(lists),
 		grpc.WithNoProxy(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultServiceConfig(cfg.ServiceConfig),
 	}, cfg.DialOptions...)
-	conn, err := grpc.NewClient(Scheme+":///"+cfg.Target, options...)
-	if err != nil {
+	if c.conn, err = grpc.NewClient(scheme+":///"+cfg.Target, options...); err != nil {
 		return nil, fmt.Errorf("leastconntest: %w", err)
 	}
-	return &Channel{conn: conn, client: grpc_testing.NewTestServiceClient(conn), resolver: r}, nil
+	c.client = grpc_testing.NewTestServiceClient(c.conn)
+	return c, nil
 }
 
 // Conn is the channel itself.
@@ -97,6 +104,9 @@ func (c *Channel) UpdateNodes(nodes ...*Node) error { return c.Update(Endpoints(
 // use can parse one.
 func (c *Channel) UpdateConfig(serviceConfig string, endpoints ...resolver.Endpoint) error {
 	c.Connect()
+	if c.source != nil {
+		return c.updateSource(resolver.State{Endpoints: endpoints}, serviceConfig)
+	}
 	parsed := c.resolver.CC().ParseServiceConfig(serviceConfig)
 	if parsed.Err != nil {
 		return fmt.Errorf("leastconntest: %w", parsed.Err)
@@ -107,6 +117,9 @@ func (c *Channel) UpdateConfig(serviceConfig string, endpoints ...resolver.Endpo
 // UpdateState has the resolver report state and returns what the channel says to that. Use State.Endpoints: it wins
 // over Addresses.
 func (c *Channel) UpdateState(state resolver.State) error {
+	if c.source != nil {
+		return c.updateSource(state, c.serviceConfig)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.resolver.last.Store(nil)
@@ -117,10 +130,13 @@ func (c *Channel) UpdateState(state resolver.State) error {
 	return nil
 }
 
-// ReportError has the resolver report that resolving failed. It leaves idle mode.
+// ReportError has the resolver report that resolving failed. It leaves idle mode. A channel with a source has no resolver
+// that could.
 func (c *Channel) ReportError(err error) {
 	c.Connect()
-	c.resolver.CC().ReportError(err)
+	if c.source == nil {
+		c.resolver.CC().ReportError(err)
+	}
 }
 
 // Open opens a bidirectional stream, waits until a node acknowledges it and returns it. The stream lives no longer than

@@ -49,7 +49,7 @@ func (r *Run) Dial(d ClientConfig) *Client {
 	c := &Client{run: r, dials: newDials(), key: d.Key}
 	r.step(func(context.Context) (err error) {
 		options := []grpc.DialOption{grpc.WithContextDialer(c.dials.dial), grpc.WithConnectParams(reconnect)}
-		c.channel, err = leastconntest.Dial(leastconntest.ChannelConfig{
+		c.channel, err = r.policy.Dial(leastconntest.ChannelConfig{
 			ServiceConfig: r.policy.ServiceConfig(d.Fields...),
 			Target:        r.target,
 			DialOptions:   append(options, d.Options...),

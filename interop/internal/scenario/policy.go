@@ -7,16 +7,18 @@ import (
 	_ "google.golang.org/grpc/balancer/leastrequest" // registers least_request_experimental
 
 	_ "github.com/leastconn/grpc-leastconn/leastconnbalancer" // registers least_conn
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
 // Policy is a load balancing policy in one configuration. Policies are comparable.
 type Policy struct {
-	Name    string // as a service config has it
-	Choices int    // choiceCount of least_request_experimental; 0 for a policy without choices
-	Label   string // heads the policy's column: Name, maybe shortened
-	Detail  string // tells policies with one Label apart; may be empty
-	Config  string // its configuration, JSON; empty: none, or its choices
-	Judged  bool   // a session of this policy that is misplaced is an error, not a finding
+	Name    string                 // as a service config has it
+	Choices int                    // choiceCount of least_request_experimental; 0 for a policy without choices
+	Label   string                 // heads the policy's column: Name, maybe shortened
+	Detail  string                 // tells policies with one Label apart; may be empty
+	Config  string                 // its configuration, JSON; empty: none, or its choices
+	Judged  bool                   // a session of this policy that is misplaced is an error, not a finding
+	Below   *leastconntest.Sources // bring the lists of its channels; nil: their own resolvers do
 }
 
 // Policies returns those that are compared; least_conn, the last, is judged.
@@ -58,4 +60,15 @@ func (p Policy) ServiceConfig(fields ...string) string {
 	}
 	balancing := fmt.Sprintf(`"loadBalancingConfig":[{%q:%s}]`, p.Name, config)
 	return "{" + strings.Join(append([]string{balancing}, fields...), ",") + "}"
+}
+
+// Dial makes a channel with the policy, unless cfg has a service config of its own.
+func (p Policy) Dial(cfg leastconntest.ChannelConfig) (*leastconntest.Channel, error) {
+	if cfg.ServiceConfig == "" {
+		cfg.ServiceConfig = p.ServiceConfig()
+	}
+	if p.Below != nil {
+		cfg.Source = *p.Below
+	}
+	return leastconntest.Dial(cfg)
 }

@@ -1,4 +1,4 @@
-package main
+package rows
 
 import (
 	"context"
@@ -33,8 +33,8 @@ func (m moves) MarshalJSON() ([]byte, error) {
 
 // moveRows is the rows of sessions that move. They are played by programs that use leastconnbalancer.Run, which other
 // policies never tell anything.
-func moveRows() []row {
-	return []row{
+func moveRows() []Row {
+	return []Row{
 		moveRow("moves: join", "d joins a, b and c with 20 each", []int{15, 15, 15, 15}, 15, func(m *mover) error {
 			return m.openThen(60, m.plain("abc"), m.plain("abcd"))
 		}),
@@ -65,15 +65,15 @@ func moving(p scenario.Policy) string {
 }
 
 // moveRow measures by where the sessions are once they have moved. The servers are a, b and so on.
-func moveRow(name, change string, after []int, told int, do func(*mover) error) row {
+func moveRow(name, change string, after []int, told int, do func(*mover) error) Row {
 	exact := moves{counts{byServer: map[string]int{}}, told}
 	for i, n := range after {
 		exact.byServer[slot(i)] = n
 	}
-	return row{
-		name: name, change: change, measure: "sessions by server, and how many moved",
-		want: fmt.Sprintf("%s, %d move", exact, exact.told), exact: exact,
-		play: onMover(len(after), func(m *mover) (figures, []string, error) {
+	return Row{
+		Name: name, Change: change, Measure: "sessions by server, and how many moved",
+		Want: fmt.Sprintf("%s, %d move", exact, exact.told), Exact: exact,
+		Play: onMover(len(after), func(m *mover) (Figures, []string, error) {
 			if err := do(m); err != nil {
 				return nil, nil, err
 			}
@@ -102,16 +102,16 @@ type mover struct {
 const unmoved = time.Second
 
 // onMover plays a row with so many servers.
-func onMover(servers int, play func(*mover) (figures, []string, error)) func(context.Context, scenario.Policy) cell {
+func onMover(servers int, play func(*mover) (Figures, []string, error)) func(context.Context, scenario.Policy) Cell {
 	var opts []leastconntest.Options
 	for i := range servers {
 		opts = append(opts, leastconntest.Options{Name: slot(i)})
 	}
-	return func(ctx context.Context, p scenario.Policy) cell {
-		return onNodes(func(ctx context.Context, e *env) (figures, []string, error) {
+	return func(ctx context.Context, p scenario.Policy) Cell {
+		return onNodes(func(ctx context.Context, e *env) (Figures, []string, error) {
 			m := &mover{env: e, ctx: ctx, patience: unmoved, sessions: newMovableSessions(ctx)}
 			if p.Judged {
-				m.patience = rowTimeout
+				m.patience = Timeout
 			}
 			defer m.sessions.end()
 			got, deviations, err := play(m)
@@ -186,12 +186,12 @@ func (m *mover) wait(what string, condition func() bool) error {
 }
 
 // ageRow is servers that send GOAWAYs, as they do to connections of some age, and stay.
-func ageRow() row {
+func ageRow() Row {
 	exact := connections{map[string]int{"a": 1, "b": 1, "c": 1}}
-	return row{
-		name: "moves: GOAWAY", change: "a, b and c with 20 each replace their connections in turn",
-		measure: "connections by server", want: exact.String(), exact: exact,
-		play: onMover(3, func(m *mover) (figures, []string, error) {
+	return Row{
+		Name: "moves: GOAWAY", Change: "a, b and c with 20 each replace their connections in turn",
+		Measure: "connections by server", Want: exact.String(), Exact: exact,
+		Play: onMover(3, func(m *mover) (Figures, []string, error) {
 			if err := m.openThen(60, m.plain("abc"), m.plain("abc")); err != nil {
 				return nil, nil, err
 			}

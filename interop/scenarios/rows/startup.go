@@ -1,4 +1,4 @@
-package main
+package rows
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 const startupSessions = 12
 
 // startupRow is a client that opens its sessions before it is connected.
-func startupRow() row {
+func startupRow() Row {
 	exact := counts{byServer: map[string]int{"near": startupSessions / 2, "far": startupSessions / 2}}
-	return row{
-		name: "opens before connected", change: "12 open right after dial: near is 2 ms away, far 20 ms, a third one never answers",
-		measure: "sessions by server, and those that hang", want: exact.String(), exact: exact,
-		play: onNodes(func(ctx context.Context, e *env) (figures, []string, error) {
+	return Row{
+		Name: "opens before connected", Change: "12 open right after dial: near is 2 ms away, far 20 ms, a third one never answers",
+		Measure: "sessions by server, and those that hang", Want: exact.String(), Exact: exact,
+		Play: onNodes(func(ctx context.Context, e *env) (Figures, []string, error) {
 			proxies, err := proxiesOf(e.nodes)
 			defer func() {
 				for _, p := range proxies {

@@ -1,4 +1,4 @@
-package main
+package rows
 
 import (
 	"context"
@@ -16,18 +16,18 @@ type env struct {
 }
 
 // rowPlay plays a row. The channel has no list at first.
-type rowPlay func(ctx context.Context, e *env) (got figures, deviations []string, err error)
+type rowPlay func(ctx context.Context, e *env) (got Figures, deviations []string, err error)
 
 // onNodes starts nodes and a channel for a play, and adds to the deviations what the channel's ledger still counts once all
 // RPCs have ended. Config returns the policy's configuration; nil is the one that it has.
-func onNodes(play rowPlay, config func(scenario.Policy) string, opts ...leastconntest.Options) func(context.Context, scenario.Policy) cell {
-	return func(ctx context.Context, p scenario.Policy) cell {
+func onNodes(play rowPlay, config func(scenario.Policy) string, opts ...leastconntest.Options) func(context.Context, scenario.Policy) Cell {
+	return func(ctx context.Context, p scenario.Policy) Cell {
 		e := &env{}
 		defer func() { leastconntest.CloseNodes(e.nodes...) }()
 		for _, o := range opts {
 			n, err := leastconntest.StartNode(o)
 			if err != nil {
-				return cell{err: err}
+				return Cell{Err: err}
 			}
 			e.nodes = append(e.nodes, n)
 		}
@@ -35,20 +35,20 @@ func onNodes(play rowPlay, config func(scenario.Policy) string, opts ...leastcon
 			p.Config = config(p)
 		}
 		var err error
-		e.Channel, err = leastconntest.Dial(leastconntest.ChannelConfig{ServiceConfig: p.ServiceConfig()})
+		e.Channel, err = p.Dial(leastconntest.ChannelConfig{})
 		if err != nil {
-			return cell{err: err}
+			return Cell{Err: err}
 		}
 		defer e.Close()
 		got, deviations, err := play(ctx, e)
 		if err != nil {
-			return cell{err: err}
+			return Cell{Err: err}
 		}
 		e.Close() // ends its sessions
 		if err := leastconntest.WaitIdle(ctx, e.Key()); err != nil {
 			deviations = append(deviations, err.Error())
 		}
-		return cell{got: got, deviations: deviations}
+		return Cell{Got: got, Deviations: deviations}
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package rows
 
 import (
 	"context"
@@ -34,18 +34,18 @@ const (
 const fleetRests = 3 * time.Second
 
 // fleetRow is many clients with one session each, none of which knows of the others.
-func fleetRow() row {
+func fleetRow() Row {
 	exact := newcomers{fleetClients / 4}
-	return row{
-		name: "moves: fleet", change: fmt.Sprintf("d joins a, b and c; %d clients have one session each", fleetClients),
-		measure: "sessions on the new server", want: fmt.Sprintf("%s ± %d", exact, fleetMost-fleetClients/4), exact: exact,
-		play: func(ctx context.Context, p scenario.Policy) cell {
-			return onMover(4, func(m *mover) (figures, []string, error) { return m.playFleet(p) })(ctx, p)
+	return Row{
+		Name: "moves: fleet", Change: fmt.Sprintf("d joins a, b and c; %d clients have one session each", fleetClients),
+		Measure: "sessions on the new server", Want: fmt.Sprintf("%s ± %d", exact, fleetMost-fleetClients/4), Exact: exact, Bounded: true,
+		Play: func(ctx context.Context, p scenario.Policy) Cell {
+			return onMover(4, func(m *mover) (Figures, []string, error) { return m.playFleet(p) })(ctx, p)
 		},
 	}
 }
 
-func (m *mover) playFleet(p scenario.Policy) (figures, []string, error) {
+func (m *mover) playFleet(p scenario.Policy) (Figures, []string, error) {
 	p.Config = moving(p)
 	var clients []*leastconntest.Channel
 	defer func() {
@@ -55,7 +55,7 @@ func (m *mover) playFleet(p scenario.Policy) (figures, []string, error) {
 		}
 	}()
 	for range fleetClients {
-		c, err := leastconntest.Dial(leastconntest.ChannelConfig{ServiceConfig: p.ServiceConfig(), Endpoints: m.plain("abc")})
+		c, err := p.Dial(leastconntest.ChannelConfig{Endpoints: m.plain("abc")})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -64,6 +64,7 @@ func (m *mover) playFleet(p scenario.Policy) (figures, []string, error) {
 			return nil, nil, err
 		}
 	}
+	begun := time.Now()
 	for _, c := range clients {
 		if err := c.Update(m.plain("abcd")...); err != nil {
 			return nil, nil, err
@@ -71,11 +72,12 @@ func (m *mover) playFleet(p scenario.Policy) (figures, []string, error) {
 	}
 	var got newcomers
 	changed := time.Now()
+	rests := fleetRests + changed.Sub(begun) // who was told first moves first
 	err := m.wait("sessions to have moved to d", func() bool {
 		if n := m.nodes[3].HeldStreams(); n != got.got {
 			got, changed = newcomers{n}, time.Now()
 		}
-		return got.got > 0 && time.Since(changed) > fleetRests
+		return got.got > 0 && time.Since(changed) > rests
 	})
 	if err != nil {
 		return nil, nil, err

@@ -1,4 +1,4 @@
-package main
+package rows
 
 import "github.com/leastconn/grpc-leastconn/interop/internal/scenario"
 

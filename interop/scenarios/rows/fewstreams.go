@@ -1,4 +1,4 @@
-package main
+package rows
 
 import (
 	"context"
@@ -38,11 +38,11 @@ const (
 
 // fewRow is a fleet whose clients have so few sessions each that a client's own counts say little. Interop/fleet shows one
 // of processes, over time.
-func fewRow() row {
-	return row{
-		name: "fleet: few each", change: fmt.Sprintf("%d clients that share nothing open %d each on %d servers that report", fewClients, fewEach, fewServers),
-		measure: "coefficient of variation of sessions by server", want: fmt.Sprintf("at most %s", fewMost), exact: variation(0),
-		waits: true, play: playFew,
+func fewRow() Row {
+	return Row{
+		Name: "fleet: few each", Change: fmt.Sprintf("%d clients that share nothing open %d each on %d servers that report", fewClients, fewEach, fewServers),
+		Measure: "coefficient of variation of sessions by server", Want: fmt.Sprintf("at most %s", fewMost), Exact: variation(0), Bounded: true,
+		Waits: true, Play: playFew,
 	}
 }
 
@@ -53,22 +53,22 @@ type fewFleet struct {
 	sessions [][]*leastconntest.Stream // by channel
 }
 
-func playFew(ctx context.Context, p scenario.Policy) cell {
+func playFew(ctx context.Context, p scenario.Policy) Cell {
 	f := &fewFleet{}
 	defer f.close()
 	if err := f.start(p); err != nil {
-		return cell{err: err}
+		return Cell{Err: err}
 	}
 	for round := range fewEach + 1 {
 		for i := range f.channels {
 			if err := f.next(ctx, i, round == fewEach); err != nil {
-				return cell{err: err}
+				return Cell{Err: err}
 			}
 		}
 	}
-	got, c := f.variation(), cell{}
-	if c.got = got; got > fewMost {
-		c.deviations = []string{fmt.Sprintf("%s, want at most %s", got, fewMost)}
+	got, c := f.variation(), Cell{}
+	if c.Got = got; got > fewMost {
+		c.Deviations = []string{fmt.Sprintf("%s, want at most %s", got, fewMost)}
 	}
 	return c
 }
@@ -94,7 +94,7 @@ func (f *fewFleet) start(p scenario.Policy) error {
 		}
 	}
 	for range fewClients {
-		c, err := leastconntest.Dial(leastconntest.ChannelConfig{ServiceConfig: p.ServiceConfig(), Endpoints: leastconntest.Endpoints(f.nodes...)})
+		c, err := p.Dial(leastconntest.ChannelConfig{Endpoints: leastconntest.Endpoints(f.nodes...)})
 		if err != nil {
 			return err
 		}

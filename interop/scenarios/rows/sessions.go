@@ -1,53 +1,55 @@
-package main
+package rows
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
-// sessions are figures: how many sessions each listed host held before and after the new ones opened.
-type sessions struct {
-	before, after []scenario.Load
-	misplaced     int // that did not go to one with the fewest
+// Sessions are figures: how many sessions each listed host held before and after the new ones opened.
+type Sessions struct {
+	Before, After []scenario.Load
+	Misplaced     int // that did not go to one with the fewest
 }
 
-// sessionRow measures a scenario by where the sessions are.
-func sessionRow(s scenario.Scenario) row {
-	exact := sessions{before: s.Before, after: s.After}
-	return row{
-		name:    s.Name,
-		change:  s.Change,
-		measure: "sessions by server",
-		want:    countText(exact.before) + " → " + exact.String(),
-		exact:   exact,
-		play:    func(ctx context.Context, p scenario.Policy) cell { return playSessions(ctx, p, s) },
+// OfSessions measures a scenario by where the sessions are.
+func OfSessions(s scenario.Scenario) Row {
+	exact := Sessions{Before: s.Before, After: s.After}
+	return Row{
+		Name:    s.Name,
+		Change:  s.Change,
+		Measure: "sessions by server",
+		Want:    countText(exact.Before) + " → " + exact.String(),
+		Exact:   exact,
+		Play:    func(ctx context.Context, p scenario.Policy) Cell { return playSessions(ctx, p, s) },
 	}
 }
 
 // playSessions runs a scenario on servers of its own.
-func playSessions(ctx context.Context, p scenario.Policy, s scenario.Scenario) cell {
+func playSessions(ctx context.Context, p scenario.Policy, s scenario.Scenario) Cell {
 	names := make([]string, s.Hosts)
 	for i := range names {
 		names[i] = string(rune('a' + i))
 	}
 	nodes, err := leastconntest.StartNodes(leastconntest.Options{}, names...)
 	if err != nil {
-		return cell{err: err}
+		return Cell{Err: err}
 	}
 	defer leastconntest.CloseNodes(nodes...)
 	o := scenario.Play(ctx, nodes, p, s)
 	deviations := append(misplaced(o), o.Faults...)
 	if o.Err != nil {
-		return cell{deviations: deviations, err: o.Err}
+		return Cell{Deviations: deviations, Err: o.Err}
 	}
-	return cell{
-		got:        sessions{before: o.Before, after: o.After, misplaced: len(o.Misplacements())},
-		deviations: append(deviations, countDeviations(o, s)...),
+	return Cell{
+		Got:        Sessions{Before: o.Before, After: o.After, Misplaced: len(o.Misplacements())},
+		Deviations: append(deviations, countDeviations(o, s)...),
 	}
 }
 
@@ -77,17 +79,17 @@ func countDeviations(o scenario.Outcome, s scenario.Scenario) []string {
 }
 
 // String is the counts after, with the difference between the fullest and the emptiest.
-func (s sessions) String() string {
-	return fmt.Sprintf("%s (%d)", countText(s.after), scenario.Spread(s.after))
+func (s Sessions) String() string {
+	return fmt.Sprintf("%s (%d)", countText(s.After), scenario.Spread(s.After))
 }
 
 // MarshalJSON gives the counts by server.
-func (s sessions) MarshalJSON() ([]byte, error) {
+func (s Sessions) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Before      map[string]int `json:"before"`
 		After       map[string]int `json:"after"`
 		MaxMinusMin int            `json:"maxMinusMin"`
-	}{byHost(s.before), byHost(s.after), scenario.Spread(s.after)})
+	}{byHost(s.Before), byHost(s.After), scenario.Spread(s.After)})
 }
 
 func byHost(loads []scenario.Load) map[string]int {
@@ -102,11 +104,20 @@ func byHost(loads []scenario.Load) map[string]int {
 func countText(loads []scenario.Load) string {
 	counts := scenario.Counts(loads)
 	if len(counts) <= 4 {
-		return slashed(counts)
+		return Slashed(counts)
 	}
 	least, most := slices.Min(counts), slices.Max(counts)
 	if least == most {
 		return fmt.Sprintf("%d×%d", len(counts), least)
 	}
 	return fmt.Sprintf("%d…%d", least, most)
+}
+
+// Slashed is counts with slashes between them.
+func Slashed(counts []int) string {
+	texts := make([]string, len(counts))
+	for i, c := range counts {
+		texts[i] = strconv.Itoa(c)
+	}
+	return strings.Join(texts, "/")
 }

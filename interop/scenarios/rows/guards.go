@@ -1,4 +1,4 @@
-package main
+package rows
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 )
 
 // fullRow is a server that takes two streams per connection.
-func fullRow() row {
+func fullRow() Row {
 	exact := counts{byServer: map[string]int{"a": 2, "b": 10}}
-	return row{
-		name: "full server", change: "a takes 2 streams at a time (MAX_CONCURRENT_STREAMS); 12 open at once",
-		measure: "sessions by server, and those that hang", want: exact.String(), exact: exact,
-		play: onNodes(func(ctx context.Context, e *env) (figures, []string, error) {
+	return Row{
+		Name: "full server", Change: "a takes 2 streams at a time (MAX_CONCURRENT_STREAMS); 12 open at once",
+		Measure: "sessions by server, and those that hang", Want: exact.String(), Exact: exact,
+		Play: onNodes(func(ctx context.Context, e *env) (Figures, []string, error) {
 			if err := e.list(ctx, leastconntest.Endpoints(e.nodes...), e.nodes...); err != nil {
 				return nil, nil, err
 			}
@@ -27,12 +27,12 @@ func fullRow() row {
 }
 
 // newcomerRow is a server that joins busy ones and is not to get all at once.
-func newcomerRow() row {
+func newcomerRow() Row {
 	exact := counts{byServer: map[string]int{"a": 105, "b": 105, "c": 10}}
-	return row{
-		name: "cold newcomer", change: "c joins a and b, busy with 100 each; slowStart 10 min; 20 more in the first seconds",
-		measure: "sessions by server, and those that hang", want: exact.String(), exact: exact,
-		play: onNodes(func(ctx context.Context, e *env) (figures, []string, error) {
+	return Row{
+		Name: "cold newcomer", Change: "c joins a and b, busy with 100 each; slowStart 10 min; 20 more in the first seconds",
+		Measure: "sessions by server, and those that hang", Want: exact.String(), Exact: exact,
+		Play: onNodes(func(ctx context.Context, e *env) (Figures, []string, error) {
 			busy := e.nodes[:2]
 			if err := e.list(ctx, leastconntest.Endpoints(busy...), busy...); err != nil {
 				return nil, nil, err

@@ -1,4 +1,4 @@
-package main
+package rows
 
 import (
 	"context"
@@ -22,12 +22,12 @@ func (s stops) MarshalJSON() ([]byte, error) {
 }
 
 // gracefulRow is a rolling restart of servers that wait for their streams to end.
-func gracefulRow() row {
+func gracefulRow() Row {
 	exact := stops{3}
-	return row{
-		name: "moves: GracefulStop", change: "a, b and c with 20 each stop gracefully and start again, in turn",
-		measure: "servers whose GracefulStop returns", want: exact.String(), exact: exact,
-		play: onMover(3, func(m *mover) (figures, []string, error) {
+	return Row{
+		Name: "moves: GracefulStop", Change: "a, b and c with 20 each stop gracefully and start again, in turn",
+		Measure: "servers whose GracefulStop returns", Want: exact.String(), Exact: exact,
+		Play: onMover(3, func(m *mover) (Figures, []string, error) {
 			if err := m.openThen(60, m.plain("abc"), m.plain("abc")); err != nil {
 				return nil, nil, err
 			}

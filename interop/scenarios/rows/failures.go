@@ -1,4 +1,4 @@
-package main
+package rows
 
 import (
 	"context"
@@ -35,12 +35,12 @@ const (
 )
 
 // failingRow is a server that fails at once, and so is always the one with the fewest in flight.
-func failingRow() row {
+func failingRow() Row {
 	delay := 20 * time.Millisecond
-	return row{
-		name: "failing server", change: "a fails at once, b and c take 20 ms; 12 workers call one after another",
-		measure: "share of calls that fail", want: fmt.Sprintf("at most %.0f %%", failingMost), exact: failures{failingMost},
-		play: onNodes(func(ctx context.Context, e *env) (figures, []string, error) {
+	return Row{
+		Name: "failing server", Change: "a fails at once, b and c take 20 ms; 12 workers call one after another",
+		Measure: "share of calls that fail", Want: fmt.Sprintf("at most %.0f %%", failingMost), Exact: failures{failingMost}, Bounded: true,
+		Play: onNodes(func(ctx context.Context, e *env) (Figures, []string, error) {
 			if err := e.list(ctx, leastconntest.Endpoints(e.nodes...), e.nodes...); err != nil {
 				return nil, nil, err
 			}

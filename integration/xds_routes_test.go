@@ -1,0 +1,60 @@
+package integration
+
+import (
+	"testing"
+
+	endpointpb "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"github.com/stretchr/testify/require"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+)
+
+// When the route goes from blue to green and back, new RPCs follow it. Streams on blue live on and
+// count all the time, also when they end meanwhile, and blue is levelled with them once it is back.
+// A node that both have counts as one, unless the clusters have keys of their own.
+func TestRouteFromBlueToGreenAndBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		key   string
+		green map[string]int // where four streams go
+		ends  int            // of the two streams on a, while green is used
+		back  map[string]int // where streams go that blue gets then
+	}{
+		"one-load":  {"", map[string]int{"b": 1, "c": 3}, 0, map[string]int{"a": 2, "b": 1}},
+		"two-loads": {"{target}/{cluster}", map[string]int{"b": 2, "c": 2}, 2, map[string]int{"a": 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			policy := leastConnPolicy(t, map[string]any{"failurePenalty": "0s", "resourceKey": c.key})
+			ns := startNodes(t, "a", "b", "c")
+			p := startControlPlane(t, "route-"+name, policy)
+			e := p.dial(all(ns...))
+			route := func(to string, left *leastconntest.Node, nodes ...*leastconntest.Node) {
+				p.routed = []string{to}
+				p.serve(
+					xdsCluster{name: "blue", policy: policy, regions: map[string][]*endpointpb.LbEndpoint{"here": healthy(t, ns[:2]...)}},
+					xdsCluster{name: "green", policy: policy, regions: map[string][]*endpointpb.LbEndpoint{"here": healthy(t, ns[1:]...)}},
+				)
+				wait(t, "nobody lists the nodes of the other cluster", func() bool { return len(e.endpoint(left).Members) == 0 })
+				if c.key != "" {
+					e.key = e.conn.CanonicalTarget() + "/" + to
+				}
+				e.waitReady(all(nodes...)...)
+			}
+			a, b, z := ns[0], ns[1], ns[2]
+			route("blue", z, a, b)
+			onA, onB := on("a", e.hold(4, map[string]int{"a": 2, "b": 2}))
+			route("green", a, b, z)
+			green := e.hold(4, c.green)
+			e.alive(onA, onB, green)
+			e.endAll(onA[:c.ends])
+
+			route("blue", z, a, b)
+			back := e.hold(c.back["a"]+c.back["b"], c.back)
+			for i, n := range ns {
+				want := []int{2 - c.ends + c.back["a"], 2 + c.green["b"] + c.back["b"], c.green["c"]}[i]
+				require.NoError(t, n.WaitLive(t.Context(), want), n.Name())
+			}
+			e.endAll(onA[c.ends:], onB, green, back)
+		})
+	}
+}
