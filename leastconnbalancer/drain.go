@@ -31,7 +31,8 @@ import (
 // start goes on where it would be.
 //
 // No new RPC is sent to the endpoint once Drain has returned. Drain and undrain may be called
-// from any goroutine, undrain any number of times and at any time. Neither waits for gRPC.
+// from any goroutine, undrain any number of times and at any time. Neither waits for gRPC: where
+// undrain makes a priority level usable again, RPCs may miss that for a moment.
 func Drain(key, address string) (undrain func(), err error) {
 	var drains []*state.Drain
 	for _, l := range ledgersOf(key) {

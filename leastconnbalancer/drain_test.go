@@ -62,7 +62,7 @@ func TestDrain(t *testing.T) {
 		{name: "the last that failed", script: `list a b; stop b; drain b; drain a; fails all 2 endpoints are draining`},
 		{name: "a failed one", script: `list a b; stop a; drain a; start a; call 2 -> b2; stop b; fails connection refused; undrain a; reaches a`},
 		{name: "RPCs that wait for room", config: `{"maxInFlight":1,"failurePenalty":"0s"}`, script: `
-			list a b; hold 2 -> a1 b1; queue 3; drain a; end b; opened b; end b; opened b; undrain a; end a; opened a`},
+			list a b; hold 2 -> a1 b1; queue 1; drain a; end a; queued 1; undrain a; opened a; queue 1; drain a; end b; opened b`},
 	}...)
 }
 

@@ -51,6 +51,6 @@ func TestWaitForReady(t *testing.T) {
 	play(t,
 		row{name: "an outage", script: `list a; stop a; fails connection refused; wait 2; start a; opened a a`},
 		row{name: "no room", config: `{"maxInFlight":1,"onFull":"fail","failurePenalty":"0s"}`, script: `list a; hold 1; full`},
-		row{name: "room", config: `{"maxInFlight":1,"failurePenalty":"0s"}`, script: `list a; hold 1; queue 2; end a; opened a; end a; opened a`},
+		row{name: "room", config: `{"maxInFlight":1,"failurePenalty":"0s"}`, script: `list a; hold 1; queue 2; config {}; opened a2`},
 	)
 }
