@@ -153,16 +153,6 @@ func (a *apiServer) requests() []request {
 	return slices.Clone(a.asked)
 }
 
-// count returns how many requests with a verb there were.
-func (a *apiServer) count(verb string) (n int) {
-	for _, r := range a.requests() {
-		if r.verb == verb {
-			n++
-		}
-	}
-	return n
-}
-
 // ServeHTTP answers one request.
 func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked := request{"list", r.FormValue("resourceVersion")}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-var errNoRole = errors.New(`User "system:serviceaccount:shop:web" has no role`)
+var errNoRole = errors.New(`user "system:serviceaccount:shop:web" has no role`)
 
 // fail answers with an error as API servers do.
 func fail(w http.ResponseWriter, err *apierrors.StatusError) {

@@ -156,11 +156,19 @@ func TestChannelWaitsForAService(t *testing.T) {
 	e.put("1", e.ready(0)...)
 	require.NoError(t, <-answered)
 
-	e.put("1", e.pod(0, down))
-	waitFor(t, "the reason", func() bool {
-		_, err = client.UnaryCall(e.ctx, &grpc_testing.SimpleRequest{})
-		return err != nil && status.Convert(err).Message() == "name resolver error: k8s: service chat in namespace shop: none of its 1 endpoints is ready"
-	})
+	for _, test := range []struct {
+		condition func(uid, ip string) discovery.Endpoint
+		want      string
+	}{
+		{down, "name resolver error: k8s: service chat in namespace shop: none of its 1 endpoints is ready"},
+		{ending, "least_conn: all 1 endpoints are draining (weight 0)"},
+	} {
+		e.put("1", e.pod(0, test.condition))
+		waitFor(t, test.want, func() bool {
+			_, err = client.UnaryCall(e.ctx, &grpc_testing.SimpleRequest{})
+			return err != nil && status.Convert(err).Message() == test.want
+		})
+	}
 }
 
 // Pods of other zones are used when none of the own zone is left.

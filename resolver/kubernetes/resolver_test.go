@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -201,4 +203,15 @@ func TestAuthorities(t *testing.T) {
 	} {
 		require.Equal(t, want, (&builder{}).OverrideAuthority(targetOf(t, s)), s)
 	}
+}
+
+// Targets without a namespace mean that of the pod, else "default".
+func TestNamespaceOfThePod(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "namespace")
+	require.Equal(t, "default", podNamespace(file))
+	require.NoError(t, os.WriteFile(file, []byte("shop\n"), 0o600))
+	require.Equal(t, "shop", podNamespace(file))
+	opts, err := (&builder{opts: Options{Namespace: "own"}}).options()
+	require.NoError(t, err)
+	require.Equal(t, Options{Namespace: "own"}, opts)
 }
