@@ -4,9 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -104,4 +106,48 @@ func TestWatchInATerminal(t *testing.T) {
 	require.Contains(t, screen, "ended with status 0\n")
 	require.Equal(t, "alternate 0, cursor 1, wrap 1\n", term.modes())
 	require.Contains(t, inFlightOn(screen), "c", screen)
+}
+
+// resize gives the terminal another size.
+func (t terminal) resize(columns, lines int) {
+	t.Helper()
+	t.tmux("resize-window", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(lines))
+}
+
+// What a terminal has no room for is left out as soon as it is made smaller, and is back when it is
+// large again: events first, then the legend, then columns. Each server keeps its row.
+func TestWatchFollowsTheTerminal(t *testing.T) {
+	term := startTerminal(t, buildProgram(t, "../interop/scenarios"), "-watch", "-every", "50ms")
+	const header, legend, event, weight, state = "endpoint", "penalty", "new session", "weight  in", "ready"
+	parts := []string{header, legend, event, weight, state, "█"}
+	for _, tt := range []struct {
+		columns, lines int
+		want           []string
+	}{
+		{80, 24, parts},
+		{160, 40, parts},
+		{100, 11, []string{header, legend, weight, state, "█"}},
+		{100, 9, []string{header, weight, state, "█"}},
+		{60, 24, []string{header, legend, event, state, "█"}},
+		{38, 12, []string{header, legend, "█"}},
+		{24, 6, []string{header}},
+		{80, 24, parts},
+	} {
+		term.resize(tt.columns, tt.lines)
+		endpoint := regexp.MustCompile(`(?m)^.*\d:\d+ .*$`)
+		term.see("it fits", func(screen string) bool {
+			var got []string
+			for _, part := range parts {
+				if strings.Contains(screen, part) {
+					got = append(got, part)
+				}
+			}
+			rows := endpoint.FindAllString(screen, -1)
+			return slices.Equal(got, tt.want) && len(rows) == 3 && strings.Count(screen, "spread") <= 1
+		})
+		screen := term.screen()
+		for _, line := range strings.Split(screen, "\n") {
+			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, " ")), tt.columns, screen)
+		}
+	}
 }

@@ -3,21 +3,14 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
-)
-
-// What a frame has room for, in a terminal of 24 lines and 80 columns.
-const (
-	frameRows = 10 // endpoints of all services
-	barWidth  = 12 // characters
 )
 
 // Colours of bars, and of what is less important.
@@ -34,42 +27,55 @@ var barColours = map[leastconnbalancer.EndpointState]string{
 // frame is the load of the process as text.
 func (w *watch) frame(services []leastconnbalancer.Snapshot) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "least_conn in this process, %.1fs\n", time.Since(w.begun).Seconds())
-	rows := frameRows
-	for _, s := range services {
+	l := w.screen.layout(services)
+	if l.head {
+		fmt.Fprintln(&text, cutEnd(fmt.Sprintf("least_conn in this process, %.1fs", time.Since(w.begun).Seconds()), l.width))
+	}
+	rows := l.rows
+	for i, s := range services {
 		shown := s.Endpoints[:min(rows, len(s.Endpoints))]
 		if len(shown) < len(s.Endpoints) {
 			shown = busiest(s.Endpoints)[:rows]
 		}
 		rows -= len(shown)
 		reports := s.Fleet.IntervalSeconds > 0
-		fmt.Fprintf(&text, "\n%s  %d in flight, %d waiting, spread %.3g%s\n\n", printable(s.ResourceKey), s.InFlight, s.Waiting, s.Imbalance, spreadOfFleet(s.Fleet))
+		figures := fmt.Sprintf("%d in flight, %d waiting, spread %.3g%s", s.InFlight, s.Waiting, s.Imbalance, spreadOfFleet(s.Fleet))
+		key := cutFront(printable(s.ResourceKey), max(minKey, l.width-utf8.RuneCountInString(figures)-len(gap)))
+		if l.head || i > 0 {
+			text.WriteString("\n")
+		}
+		fmt.Fprintln(&text, cutEnd(key+gap+figures, l.width))
+		if l.head {
+			text.WriteString("\n")
+		}
 		if reports {
-			w.reports(&text, shown)
+			w.reports(shown).write(&text, l)
 		} else {
-			w.table(&text, shown, highest(s.Endpoints))
+			w.loads(shown, highest(s.Endpoints)).write(&text, l)
 		}
 		if more := len(s.Endpoints) - len(shown); more > 0 {
-			fmt.Fprintf(&text, "… and %d more that are less busy\n", more)
+			fmt.Fprintln(&text, cutEnd(fmt.Sprintf("… and %d more that are less busy", more), l.width))
 		}
 	}
-	fmt.Fprintf(&text, "\n%s\n\n", w.screen.paint(faint, barLegend(services)))
-	for _, event := range w.recent {
-		fmt.Fprintln(&text, event)
+	if l.legend {
+		fmt.Fprintf(&text, "\n%s\n", w.screen.paint(faint, cutEnd(barLegend(services), l.width)))
+	}
+	if events := w.recent[max(0, len(w.recent)-l.events):]; l.events > 0 {
+		text.WriteString("\n")
+		for _, event := range events {
+			fmt.Fprintln(&text, cutEnd(event, l.width))
+		}
 	}
 	return text.String()
 }
 
-func (w *watch) table(text io.Writer, nodes []leastconnbalancer.EndpointSnapshot, priority uint32) {
-	most := 1.0
-	for _, n := range nodes {
-		most = max(most, level(n.InFlight+n.Penalty, n))
-	}
-	cell := max(1, most/barWidth)
-	nodes = w.byName(nodes)
-	t := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "server\tendpoint\tstate\tweight\tin flight\tpicks\tscore\t")
-	for _, n := range nodes {
+// loads is the table of a service.
+func (w *watch) loads(nodes []leastconnbalancer.EndpointSnapshot, priority uint32) *barTable {
+	t := &barTable{columns: []column{
+		{"server", false, 2}, {"endpoint", false, 0}, {"state", false, 1}, {"weight", true, 5}, {"in flight", true, 0}, {"picks", true, 4}, {"score", true, 3},
+	}}
+	for _, n := range w.byName(nodes) {
+		t.most = max(t.most, level(n.InFlight+n.Penalty, n))
 		weight, score := "-", "-"
 		if m, ok := n.Eligible(); ok {
 			weight = strconv.FormatUint(uint64(m.Weight), 10)
@@ -80,12 +86,12 @@ func (w *watch) table(text io.Writer, nodes []leastconnbalancer.EndpointSnapshot
 				}
 			}
 		}
-		load := level(n.InFlight, n)
-		fmt.Fprintf(t, "%s\t%s\t%s\t%6s\t%9d\t%5d\t%5s\t%s%s\n", w.name(n), printable(n.Address()), strings.ReplaceAll(string(n.State), "_", " "),
-			weight, n.InFlight, n.Picks, score, w.screen.paint(barColours[n.State], bar(load/cell)),
-			w.screen.paint(yellow, strings.Repeat("░", int(math.Ceil(level(n.Penalty, n)/cell)))))
+		t.add(func(cell float64) string {
+			return w.screen.paint(barColours[n.State], bar(level(n.InFlight, n)/cell)) +
+				w.screen.paint(yellow, strings.Repeat("░", int(math.Ceil(level(n.Penalty, n)/cell))))
+		}, w.name(n), printable(n.Address()), strings.ReplaceAll(string(n.State), "_", " "), weight, fmt.Sprint(n.InFlight), fmt.Sprint(n.Picks), score)
 	}
-	_ = t.Flush() // to memory
+	return t
 }
 
 // byName returns nodes by the names of their servers.

@@ -71,7 +71,7 @@ func TestFrame(t *testing.T) {
 	rows := loadRows(t, frame)
 	require.Equal(t, loadRow{"one", "g:1", "ready", "2", "▸3", "▌", 5, 0}, rows["g:1"], "the next of the highest level")
 	require.Equal(t, loadRow{noName, "i:1", "ready", "1", "4", "▍░", 2, 0}, rows["i:1"])
-	require.Equal(t, loadRow{noName, "j:1", "draining", "-", "-", strings.Repeat("█", barWidth), 60, 0}, rows["j:1"])
+	require.Equal(t, loadRow{noName, "j:1", "draining", "-", "-", strings.Repeat("█", printed.bar), 60, 0}, rows["j:1"])
 	require.Equal(t, loadRow{noName, "k:1", "ready", "1", "-", "", 0, 0}, rows["k:1"])
 	require.Equal(t, loadRow{noName, "l:1", "ready", "1", "1", "", 0, 0}, rows["l:1"])
 	require.Equal(t, loadRow{noName, "m:1", "not ready", "-", "-", "", 0, 0}, rows["m:1"])
@@ -105,10 +105,12 @@ func TestScreenOfATerminal(t *testing.T) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer null.Close()
-	require.True(t, openScreen(null).terminal, "a character device")
+	device := openScreen(null)
+	device.end()
+	require.True(t, device.terminal, "a character device")
 
 	var out bytes.Buffer
-	s := &screen{out: &out, terminal: true}
+	s := &screen{out: &out, terminal: true, end: func() {}}
 	s.draw("one\ntwo\n")
 	require.Equal(t, "\x1b[Hone\x1b[K\ntwo\x1b[K\x1b[J", out.String())
 	out.Reset()

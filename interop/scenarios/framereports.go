@@ -2,11 +2,9 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
@@ -24,27 +22,25 @@ func spreadOfFleet(f leastconnbalancer.FleetSnapshot) string {
 	return text
 }
 
-// reports is table for a service whose servers report: with what others have in flight and the report's age.
-func (w *watch) reports(text io.Writer, nodes []leastconnbalancer.EndpointSnapshot) {
-	most := 1.0
-	for _, n := range nodes {
-		most = max(most, level(n.InFlight+n.Report().Others+n.Penalty, n))
-	}
-	cell := max(1, most/barWidth)
-	t := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "server\tendpoint\tstate\tin flight\tothers\treport\t")
+// reports is the table of a service whose servers report: with what others have in flight and the report's age.
+func (w *watch) reports(nodes []leastconnbalancer.EndpointSnapshot) *barTable {
+	t := &barTable{columns: []column{
+		{"server", false, 4}, {"endpoint", false, 0}, {"state", false, 2}, {"in flight", true, 0}, {"others", true, 1}, {"report", true, 3},
+	}}
 	for _, n := range w.byName(nodes) {
 		r := n.Report()
+		t.most = max(t.most, level(n.InFlight+r.Others+n.Penalty, n))
 		others := "-"
 		if r.Told {
 			others = strconv.FormatInt(r.Others, 10)
 		}
-		cells := func(load int64) int { return int(math.Ceil(level(load, n) / cell)) }
-		fmt.Fprintf(t, "%s\t%s\t%s\t%9d\t%6s\t%6s\t%s%s%s\n", w.name(n), printable(n.Address()), strings.ReplaceAll(string(n.State), "_", " "),
-			n.InFlight, others, reportAge(r), w.screen.paint(barColours[n.State], bar(level(n.InFlight, n)/cell)),
-			w.screen.paint(faint, strings.Repeat("▒", cells(r.Others))), w.screen.paint(yellow, strings.Repeat("░", cells(n.Penalty))))
+		t.add(func(cell float64) string {
+			cells := func(load int64) int { return int(math.Ceil(level(load, n) / cell)) }
+			return w.screen.paint(barColours[n.State], bar(level(n.InFlight, n)/cell)) +
+				w.screen.paint(faint, strings.Repeat("▒", cells(r.Others))) + w.screen.paint(yellow, strings.Repeat("░", cells(n.Penalty)))
+		}, w.name(n), printable(n.Address()), strings.ReplaceAll(string(n.State), "_", " "), fmt.Sprint(n.InFlight), others, reportAge(r))
 	}
-	_ = t.Flush() // to memory
+	return t
 }
 
 // reportAge says how old a server's last report is.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"strings"
 	"time"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 )
 
 // framePeriod is how often the table is drawn.
@@ -25,17 +28,31 @@ const (
 type screen struct {
 	out      io.Writer
 	terminal bool
+	size     func() (width, height int) // of the terminal, asked for each frame; 0 where it is not known
+	resized  <-chan os.Signal           // may be nil
+	end      func()                     // of the signals
 	colours  bool
 	last     string
 }
 
 func openScreen(out io.Writer) *screen {
-	s := &screen{out: out, terminal: terminal(out)}
+	s := &screen{out: out, terminal: terminal(out), end: func() {}}
 	if s.terminal {
+		s.size = func() (width, height int) { return terminalSize(out.(*os.File)) }
+		s.resized, s.end = terminalResized()
 		s.colours = os.Getenv("NO_COLOR") == ""
 		s.write(enterScreen)
 	}
 	return s
+}
+
+// layout returns what a frame of the services has room for.
+func (s *screen) layout(services []leastconnbalancer.Snapshot) layout {
+	if !s.terminal {
+		return printed
+	}
+	width, height := s.size()
+	return layoutOf(cmp.Or(width, 80), cmp.Or(height, 24), services)
 }
 
 // draw shows a frame, which ends with a newline.
@@ -51,6 +68,7 @@ func (s *screen) draw(frame string) {
 }
 
 func (s *screen) close() {
+	s.end()
 	if s.terminal {
 		s.write(leaveScreen + s.last)
 	}

@@ -100,6 +100,8 @@ func (w *watch) run(ctx context.Context, every time.Duration, service *service) 
 			return
 		case <-frames.C:
 			w.draw()
+		case <-w.screen.resized:
+			w.draw()
 		case o := <-w.openings:
 			waiting = false
 			w.take(o, service.most)
