@@ -56,7 +56,7 @@ func TestRPCsThatDoNotRunYet(t *testing.T) {
 	require.NotRegexp(t, "granted|reserved", text()+page())
 
 	sv.grantOne(t)
-	require.Equal(t, `"TestRPCsThatDoNotRunYet": 3 in flight, 0 waiting, 1 granted, spread 1; endpoints: 2 ready
+	require.Equal(t, `"TestRPCsThatDoNotRunYet": 3 in flight, 0 waiting, 1 granted, spread 0; endpoints: 2 ready
 
 endpoint state in flight penalty weight cap ramp priority oldest picks highest score failures in state connected granted 
 a ready 2 0 1 2 - 0 AGE 2 2 - 0 AGE - 1 
@@ -67,7 +67,7 @@ dns:///api 2 0 1 0 0 0 1
 `, text())
 
 	reserve(t, t.Name(), "dns:///others")
-	require.Equal(t, `"TestRPCsThatDoNotRunYet": 6 in flight, 0 waiting, 1 granted, 2 reserved, spread 1; endpoints: 3 ready, 1 not ready
+	require.Equal(t, `"TestRPCsThatDoNotRunYet": 6 in flight, 0 waiting, 1 granted, 2 reserved, spread 0; endpoints: 3 ready, 1 not ready
 
 endpoint state in flight penalty weight cap ramp priority oldest picks highest score failures in state connected granted reserved 
 a ready 2 0 1 2 - 0 AGE 2 2 - 0 AGE - 1 0 
