@@ -17,7 +17,7 @@ import (
 // Weights of 1,000 endpoints change, all of them at once, while RPCs are made: none fails, none is
 // lost, and once it is quiet each endpoint has its share by its last weight, as the servers count.
 func TestWeightsOfManyEndpointsUnderEDS(t *testing.T) {
-	const endpoints, updates, callers = 1000, 8, 4
+	const endpoints, updates, callers = 1000, 5, 4
 	rng := rand.New(rand.NewPCG(1, 2))
 	draw := func(most int) []int {
 		weights := make([]int, endpoints)
