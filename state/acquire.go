@@ -49,6 +49,7 @@ func (r *EndpointSet) AcquireOrQueue(ctx context.Context, tried *Tried, sets ...
 	if a.rpc != nil {
 		a.deadline, _ = ctx.Deadline()
 	}
+	a.cost = CostOf(ctx).ofRPC(a.rpc, a.mark, tried)
 	outcome, stop := a.acquireOrQueue()
 	if a.waiter != nil {
 		a.waiter.watch(ctx)
@@ -76,6 +77,7 @@ type acquisition struct {
 	rpc          <-chan struct{}
 	deadline     time.Time // zero without one
 	mark         *Mark     // nil unless the RPC is a session's
+	cost         *Cost     // nil where it is one unit
 	tried        []*endpoint
 	sinceFailure time.Duration
 	readySets    []*ReadySet
@@ -97,15 +99,15 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	if r.closed {
 		return Empty, nil
 	}
-	if a.mark == nil {
-		return a.acquire()
-	}
-	took := a.takePlace()
+	took := a.mark != nil && a.takePlace()
 	if outcome = Chosen; !took {
 		outcome, stop = a.acquire()
 	}
 	if s := a.lease.entry; s != nil {
-		a.mark.bind(s, r, took)
+		a.cost.bind(s)
+		if a.mark != nil {
+			a.mark.bind(s, r, took)
+		}
 	}
 	return outcome, stop
 }
@@ -139,6 +141,7 @@ func (a *acquisition) acquire() (outcome Outcome, stop func() bool) {
 	a.serving()
 	a.waiter = r.newWaiter(a.rpc, a.tried)
 	a.waiter.startedOver = startedOver
+	a.waiter.cost = a.cost
 	a.waiter.setPatience(a.patience())
 	return Queued, stop
 }

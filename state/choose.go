@@ -71,7 +71,7 @@ func (v *ReadySet) chooseYoung() (Lease, choice) {
 	if !l.clock.used {
 		l.startClock() // it may have rested
 	}
-	h := v.young.choose(o, exact, v.eligible, l.clock.now)
+	h := v.young.choose(o, exact, v.eligible, l.unitsOfRPC(), l.clock.now)
 	o.Take(h, h != exact)
 	c := o.Value(h)
 	v.picks++

@@ -21,6 +21,7 @@ type endpoint struct {
 	granted  int64 // live leases that RPCs have not taken up
 	asked    int64 // live leases whose RPCs were asked to move, and may do so still
 	arriving int64 // live leases that are places for such RPCs
+	leaving  int64 // units of those that were asked
 	shun     shun
 
 	members []*Member      // at most one of each endpoint set

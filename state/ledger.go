@@ -1,6 +1,7 @@
 package state
 
 import (
+	"container/list"
 	"sync"
 	"time"
 )
@@ -36,6 +37,10 @@ type Ledger struct {
 	planAt    time.Duration             // when they are looked at next
 	marks     int                       // leases that have one
 	lives     lives                     // of RPCs, while reports come in
+
+	extraUnits int64     // what live leases cost beyond one unit each
+	cooling    list.List // of *leaseCost, whose units may change later, by when
+	costly     costly
 
 	totals   totals
 	stepSize int    // see steps

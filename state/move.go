@@ -19,6 +19,7 @@ type move struct {
 	asked   *Mark
 	from    *endpoint
 	reason  MoveReason
+	units   int64         // that it costs where it is
 	due     time.Duration // when it is given up, by the ledger's clock
 	element *list.Element // in the plan
 
@@ -31,11 +32,14 @@ type move struct {
 // ask asks the RPC of k to move to a member, where a place is kept for the session.
 func (p *plan) ask(k *Mark, to *Member, reason MoveReason) {
 	r, l := p.set, p.set.ledger
+	s := k.entry.Load()
 	mv := &move{set: r, session: k.session, asked: k, from: k.group.endpoint, reason: reason, due: l.clock.now + moveWithin, member: to}
 	mv.place = l.newLease(to.endpoint, r, to.connection)
+	s.cost().bind(mv.place.entry)
 	to.endpoint.arriving++
 	mv.element = p.moves.PushBack(mv)
 	mv.from.asked++
+	mv.setUnits(s.units())
 	k.session.move.Store(mv)
 	k.dontAsk()
 	k.asked, k.move = true, mv
@@ -70,7 +74,14 @@ func (mv *move) stopLeaving() {
 		mv.left = true
 		mv.asked.move = nil
 		mv.from.asked--
+		mv.setUnits(0)
 	}
+}
+
+// setUnits takes up what the RPC that was asked costs where it is.
+func (mv *move) setUnits(units int64) {
+	mv.from.leaving += units - mv.units
+	mv.units = units
 }
 
 // giveBack gives the place back, if there still is one.

@@ -108,6 +108,7 @@ func (r *EndpointSet) next() *waiter {
 func (w *waiter) grantNext() {
 	r := w.set
 	lease, m, _ := chooseIn(r.queue.queueSets, w.tried, true)
+	w.cost.bind(lease.entry)
 	r.dequeue(w)
 	r.ledger.timeouts.remove(w)
 	w.phase.Store(phaseGranted)

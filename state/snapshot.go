@@ -28,6 +28,7 @@ type EndpointSnapshot struct {
 	Addresses     []string         `json:"addresses"` // sorted
 	State         EndpointState    `json:"state"`
 	InFlight      int64            `json:"inFlight"`
+	Units         int64            `json:"units"`         // what those cost: one each, unless their calls said more
 	Granted       int64            `json:"granted"`       // of those, what RPCs that wait have not taken up
 	Reserved      int64            `json:"reserved"`      // of those in flight, RPCs that wait for it to connect
 	Leaving       int64            `json:"leaving"`       // of those in flight, streams of sessions that were asked to go elsewhere
@@ -45,7 +46,7 @@ type MemberSnapshot struct {
 	Priority        uint32             `json:"priority"`           // 0 is the highest
 	Weight          uint32             `json:"weight"`             // 0 while ready: draining
 	EffectiveWeight float64            `json:"effectiveWeight"`    // weight × slowStartFactor, or one next to nothing away
-	Score           float64            `json:"score"`              // (in_flight + penalty + phase) / effectiveWeight; 0 unless it may be chosen
+	Score           float64            `json:"score"`              // (units + penalty + phase) / effectiveWeight; 0 unless it may be chosen
 	Next            bool               `json:"next,omitempty"`     // the next pick of the ready set is its, unless a report makes it another's
 	Draining        bool               `json:"draining,omitempty"` // ready, and not chosen
 	MaxInFlight     int64              `json:"maxInFlight"`        // 0: no cap
@@ -170,6 +171,7 @@ func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
 		ID:            n.id,
 		Addresses:     n.addrs,
 		InFlight:      n.load.inFlight,
+		Units:         n.load.units,
 		Granted:       n.granted,
 		Leaving:       n.asked,
 		Arriving:      n.arriving,

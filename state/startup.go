@@ -121,6 +121,7 @@ func (a *acquisition) reserve(m *Member) {
 		c.reserved = map[*reservation]struct{}{}
 	}
 	c.reserved[res] = struct{}{}
+	a.cost.bind(res.lease.entry)
 	a.set.startup.reservations[a.rpc] = res
 	reservations.add(a.rpc, res)
 	a.reservation = res

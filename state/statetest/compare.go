@@ -45,9 +45,9 @@ func (m *model) Compare(s state.Snapshot) error {
 
 // known is what the model knows of an endpoint, too.
 type known struct {
-	state                                                state.EndpointState
-	inFlight, granted, reserved, penalty, members, picks int
-	oldest                                               float64
+	state                                                       state.EndpointState
+	inFlight, units, granted, reserved, penalty, members, picks int
+	oldest                                                      float64
 }
 
 func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]state.MemberSnapshot) error {
@@ -55,8 +55,8 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]sta
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
 	}
-	got := known{s.State, int(s.InFlight), int(s.Granted), int(s.Reserved), int(s.Penalty), len(s.Members), int(s.Picks), s.OldestSeconds}
-	if want := (known{n.state(), len(n.leases), n.granted(), n.reserved(), len(n.penalties), len(n.members), n.picks, n.oldest(m.now).Seconds()}); got != want {
+	got := known{s.State, int(s.InFlight), int(s.Units), int(s.Granted), int(s.Reserved), int(s.Penalty), len(s.Members), int(s.Picks), s.OldestSeconds}
+	if want := (known{n.state(), len(n.leases), n.units(), n.granted(), n.reserved(), n.penalty(), len(n.members), n.picks, n.oldest(m.now).Seconds()}); got != want {
 		return fmt.Errorf("%s is %+v, want %+v", n.addr, got, want)
 	}
 	for _, ms := range s.Members {

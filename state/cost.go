@@ -1,0 +1,126 @@
+package state
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// MaxCost is the most units that an RPC may cost.
+const MaxCost = 1_000_000
+
+// Cost is how many units an RPC counts in the scores of its endpoints, instead of one. A
+// context has it, and it is of the first RPC that picks with that, with all its attempts;
+// and of the other RPCs of its session, which carry the same stream. It reaches a ledger
+// only while one of these has a lease there.
+type Cost struct {
+	units atomic.Int64 // as it was set last
+
+	mu     sync.Mutex // guards what follows. A ledger's mutex comes before it
+	owned  bool
+	owner  rpcName      // the RPC whose it is, once it is owned
+	leases []*leaseCost // live ones
+}
+
+// rpcName is what an RPC is known by among others that have its context.
+type rpcName struct {
+	done  <-chan struct{} // of all of gRPC's attempts
+	mark  *Mark           // nil unless it is a session's
+	tried *Tried          // that stands for all that its program makes of it; or nil
+}
+
+// isNext reports whether an RPC of another name is the next one of the same stream, or the
+// next attempt of the same program. Leases tells how many the one before has.
+func (was rpcName) isNext(is rpcName, leases int) bool {
+	if is.mark != nil && was.mark != nil {
+		return is.mark != was.mark && is.mark.session == was.mark.session
+	}
+	return is.tried != nil && is.tried == was.tried && leases == 0
+}
+
+type costKey struct{}
+
+// costed is set once a program uses costs; before, contexts are not searched for one.
+var costed atomic.Bool
+
+// WithCost returns a context whose first RPC costs some units, from 1 to MaxCost.
+func WithCost(ctx context.Context, units int64) context.Context {
+	costed.Store(true)
+	c := &Cost{}
+	c.units.Store(units)
+	return context.WithValue(ctx, costKey{}, c)
+}
+
+// CostOf returns the cost that ctx has, nil without one. ctx may be nil.
+func CostOf(ctx context.Context) *Cost {
+	if ctx == nil || !costed.Load() {
+		return nil
+	}
+	c, _ := ctx.Value(costKey{}).(*Cost)
+	return c
+}
+
+// Set changes the cost to some units, from 1 to MaxCost: that of leases to come at once,
+// that of live ones within costPeriod. It takes no ledger's mutex where they have changed
+// that lately.
+func (c *Cost) Set(units int64) {
+	c.units.Store(units) // before leases are looked at: bind reads it when it has added one
+	var few [2]*leaseCost
+	c.mu.Lock()
+	leases := append(few[:0], c.leases...)
+	c.mu.Unlock()
+	for _, lc := range leases {
+		lc.update()
+	}
+}
+
+// ofRPC returns c for an RPC whose it is, or is from now on, and nil for another one. Mark
+// and tried may be nil, and so may c.
+func (c *Cost) ofRPC(done <-chan struct{}, mark *Mark, tried *Tried) *Cost {
+	if c == nil {
+		return nil
+	}
+	is := rpcName{done: done, mark: mark}
+	if tried != nil && tried.isRPC {
+		is.tried = tried
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.owned && c.owner.done != done && !c.owner.isNext(is, len(c.leases)) {
+		return nil
+	}
+	c.owner, c.owned = is, true
+	return c
+}
+
+// bind has the lease cost what c says, now and as it changes. c may be nil.
+func (c *Cost) bind(s *leaseEntry) {
+	if c == nil {
+		return
+	}
+	rare := s.makeRare()
+	if lc := rare.cost; lc != nil {
+		if lc.cost == c {
+			return
+		}
+		s.setUnits(1) // the place of a session that another RPC takes up
+		lc.end()
+	}
+	lc := &leaseCost{cost: c, mu: s.counters.mu, lease: s, units: 1}
+	rare.cost = lc
+	heap.Push(&s.endpoint.ledger.costly, lc)
+	c.mu.Lock()
+	c.leases = append(c.leases, lc)
+	c.mu.Unlock()
+	s.setUnits(c.units.Load())
+}
+
+// unbind forgets a lease that has ended.
+func (c *Cost) unbind(lc *leaseCost) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.leases, lc)
+	c.leases = slices.Delete(c.leases, i, i+1)
+}

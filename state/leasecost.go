@@ -1,0 +1,161 @@
+package state
+
+import (
+	"container/heap"
+	"container/list"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// costPeriod is how often, at most, the units of a lease change: streams count their
+// tokens one by one, and each change moves their endpoint in the orders.
+const costPeriod = 100 * time.Millisecond
+
+// leaseCost is what a lease has of its RPC's cost.
+type leaseCost struct {
+	cost    *Cost
+	cooling atomic.Bool // the units have changed lately, and the ledger's clock takes up what they are next
+
+	mu      *sync.Mutex // the ledger's; it guards the rest
+	lease   *leaseEntry // nil once it has ended
+	units   int64       // that it counts
+	due     time.Duration
+	element *list.Element // in the ledger's cooling
+	index   int           // in the ledger's costly
+}
+
+// units returns what the lease counts.
+func (s *leaseEntry) units() int64 {
+	if s.rare == nil || s.rare.cost == nil {
+		return 1
+	}
+	return s.rare.cost.units
+}
+
+// cost returns what the lease's RPC costs, nil where that is one unit.
+func (s *leaseEntry) cost() *Cost {
+	if s.rare == nil || s.rare.cost == nil {
+		return nil
+	}
+	return s.rare.cost.cost
+}
+
+// setUnits changes what the lease, which has a cost, counts.
+func (s *leaseEntry) setUnits(units int64) {
+	lc, n := s.rare.cost, s.endpoint
+	by := units - lc.units
+	if by == 0 {
+		return
+	}
+	lc.units = units
+	n.ledger.extraUnits += by
+	heap.Fix(&n.ledger.costly, lc.index)
+	if k := s.rare.mark; k != nil {
+		k.setUnits(units, by)
+	}
+	t := n.load
+	t.units += by
+	n.setLoad(t)
+}
+
+// update takes up what the cost was set to, or has the clock do so when the units may
+// change again. It takes the ledger's mutex.
+func (lc *leaseCost) update() {
+	if lc.cooling.Load() {
+		return
+	}
+	lc.mu.Lock()
+	defer lc.mu.Unlock()
+	if lc.lease != nil && !lc.cooling.Load() {
+		lc.takeUp()
+	}
+}
+
+func (lc *leaseCost) takeUp() {
+	units := lc.cost.units.Load()
+	if units == lc.units {
+		return
+	}
+	l := lc.lease.endpoint.ledger
+	lc.lease.setUnits(units)
+	lc.due = l.clock.read() + costPeriod
+	lc.cooling.Store(true)
+	lc.element = l.cooling.PushBack(lc)
+	l.startClock()
+}
+
+// takeUpCosts takes up what costs were set to since their leases changed last, step by
+// step.
+func (l *Ledger) takeUpCosts() {
+	steps := l.inSteps()
+	for e := l.cooling.Front(); e != nil && e.Value.(*leaseCost).due <= l.clock.now; e = l.cooling.Front() {
+		lc := e.Value.(*leaseCost)
+		l.cool(lc)
+		lc.takeUp()
+		steps.did(unitChange * (1 + len(lc.lease.endpoint.places)))
+	}
+}
+
+// cool has the units change at once again. Whoever sets them from now on does that; what
+// was set before is the caller's to take up.
+func (l *Ledger) cool(lc *leaseCost) {
+	if lc.element != nil {
+		l.cooling.Remove(lc.element)
+		lc.element = nil
+		lc.cooling.Store(false)
+	}
+}
+
+// end is for the end of the lease, or of its part in the cost.
+func (lc *leaseCost) end() {
+	l := lc.lease.endpoint.ledger
+	l.cool(lc)
+	l.extraUnits -= lc.units - 1
+	heap.Remove(&l.costly, lc.index)
+	lc.lease = nil
+	lc.cost.unbind(lc)
+}
+
+// unitsOfRPC returns how many units an RPC of the ledger costs on average.
+func (l *Ledger) unitsOfRPC() float64 {
+	if l.extraUnits == 0 {
+		return 1
+	}
+	return 1 + float64(l.extraUnits)/float64(l.leases)
+}
+
+// largestCost returns what the costliest of the ledger's RPCs costs.
+func (l *Ledger) largestCost() int64 {
+	if len(l.costly) == 0 {
+		return 1
+	}
+	return l.costly[0].units
+}
+
+// costly is a heap of the RPCs that have costs, the costliest first.
+type costly []*leaseCost
+
+// Len, Less, Swap, Push and Pop are for container/heap.
+func (h costly) Len() int { return len(h) }
+
+func (h costly) Less(i, j int) bool { return h[i].units > h[j].units }
+
+func (h costly) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *costly) Push(x any) {
+	lc := x.(*leaseCost)
+	lc.index = len(*h)
+	*h = append(*h, lc)
+}
+
+func (h *costly) Pop() any {
+	last := len(*h) - 1
+	lc := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return lc
+}
