@@ -99,7 +99,11 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	if r.closed {
 		return Empty, nil
 	}
-	took := a.mark != nil && a.takePlace()
+	mv := a.move()
+	if mv != nil && a.cost == nil {
+		a.cost = mv.cost
+	}
+	took := mv != nil && a.takePlace(mv)
 	if outcome = Chosen; !took {
 		outcome, stop = a.acquire()
 	}

@@ -9,7 +9,7 @@ import (
 // checkPlans asserts that marks, groups and moves agree with leases and planned loads.
 func (l *Ledger) checkPlans() error {
 	var errs []error
-	asked, leaving, arriving, marks := map[*endpoint]int64{}, map[*endpoint]int64{}, map[*endpoint]int64{}, 0
+	asked, leaving, arriving, marks := map[*endpoint]int32{}, map[*endpoint]int64{}, map[*endpoint]int32{}, 0
 	for r := range l.sets {
 		_, planning := l.planning[r]
 		switch p := r.plan; {
@@ -46,7 +46,7 @@ func (s *leaseEntry) checkMark() error {
 
 // check asserts that the plan's moves are its sessions', and counts by endpoint those that
 // were asked and have not left, with their units, and the places.
-func (p *plan) check(asked, leaving, arriving map[*endpoint]int64) error {
+func (p *plan) check(asked map[*endpoint]int32, leaving map[*endpoint]int64, arriving map[*endpoint]int32) error {
 	var errs []error
 	fail := func(text string) { errs = append(errs, fmt.Errorf("endpoint set %q: %s", p.set.name, text)) }
 	last := never

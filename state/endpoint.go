@@ -6,7 +6,8 @@ import (
 )
 
 // endpoint is an endpoint's entry in a ledger. It lives while an endpoint set lists
-// the endpoint or a lease of it is out.
+// the endpoint or a lease of it is out. It takes whole lines of memory, so that what a pick
+// touches is in two of them.
 type endpoint struct {
 	// What a pick touches.
 	load       load
@@ -19,8 +20,8 @@ type endpoint struct {
 	one        [1]place // room for the only one that most endpoints have
 
 	granted  int64 // live leases that RPCs have not taken up
-	asked    int64 // live leases whose RPCs were asked to move, and may do so still
-	arriving int64 // live leases that are places for such RPCs
+	asked    int32 // live leases whose RPCs were asked to move, and may do so still
+	arriving int32 // live leases that are places for such RPCs
 	leaving  int64 // units of those that were asked
 	shun     shun
 

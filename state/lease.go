@@ -105,7 +105,7 @@ func (l *Ledger) newLease(n *endpoint, r *EndpointSet, c *Connection) Lease {
 		l.startClock()
 	}
 	n.picks++
-	n.setLoad(n.load.plus(1))
+	n.count(1, 1)
 	var s *leaseEntry
 	k := r.counters
 	if last := len(k.free) - 1; last >= 0 {
@@ -190,7 +190,7 @@ func (s *leaseEntry) end(how ending) {
 		c.free = append(c.free, s)
 	}
 	l.leases--
-	n.setLoad(n.load.minus(units))
+	n.count(-1, -units)
 	if c != nil {
 		if how == endSucceeded && !c.succeeded {
 			c.succeeded = true

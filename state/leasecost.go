@@ -54,9 +54,7 @@ func (s *leaseEntry) setUnits(units int64) {
 	if k := s.rare.mark; k != nil {
 		k.setUnits(units, by)
 	}
-	t := n.load
-	t.units += by
-	n.setLoad(t)
+	n.count(0, by)
 }
 
 // update takes up what the cost was set to, or has the clock do so when the units may

@@ -15,24 +15,10 @@ type load struct {
 }
 
 // sum is what a score counts.
-func (t load) sum() int64 { return t.units + t.penalty }
+func (t *load) sum() int64 { return t.units + t.penalty }
 
 // rpcs is what a cap counts.
-func (t load) rpcs() int64 { return t.inFlight + t.failed }
-
-// plus returns the load with an RPC more, of some units.
-func (t load) plus(units int64) load {
-	t.inFlight++
-	t.units += units
-	return t
-}
-
-// minus returns the load with an RPC less.
-func (t load) minus(units int64) load {
-	t.inFlight--
-	t.units -= units
-	return t
-}
+func (t *load) rpcs() int64 { return t.inFlight + t.failed }
 
 // place is where an endpoint's member stands.
 type place struct {
@@ -40,12 +26,25 @@ type place struct {
 	handle order.Handle
 }
 
-// setLoad changes n's load, its places in the orders and, where a member reaches its
-// cap or has room again, who may be chosen.
+// setLoad changes n's load and what follows from it.
 func (n *endpoint) setLoad(to load) {
-	was := n.load.sum()
+	moved := to.sum() != n.load.sum() // a member that does not move keeps its turn
 	n.load = to
-	if sum := to.sum(); sum != was { // a member that does not move keeps its turn
+	n.loadChanged(moved)
+}
+
+// count changes what is in flight on n, and what follows from that.
+func (n *endpoint) count(rpcs, units int64) {
+	n.load.inFlight += rpcs
+	n.load.units += units
+	n.loadChanged(units != 0)
+}
+
+// loadChanged brings in line with n's load its places in the orders, if it has moved, and,
+// where a member reaches its cap or has room again, who may be chosen.
+func (n *endpoint) loadChanged(moved bool) {
+	if moved {
+		sum := n.load.sum()
 		for i := range n.places {
 			p := &n.places[i]
 			p.order.SetLoad(p.handle, sum)
@@ -54,7 +53,7 @@ func (n *endpoint) setLoad(to load) {
 	if n.connecting > 0 {
 		n.rescore()
 	}
-	if n.again.due(to) {
+	if n.again.due(&n.load) {
 		n.updateEligibility()
 	}
 }
@@ -70,7 +69,7 @@ type thresholds struct{ from, below uint32 }
 // neverAgain is that of an endpoint whose members do not depend on its load.
 var neverAgain = again{rpcs: thresholds{from: math.MaxUint32}, inFlight: thresholds{from: math.MaxUint32}}
 
-func (a *again) due(t load) bool { return a.rpcs.due(t.rpcs()) || a.inFlight.due(t.inFlight) }
+func (a *again) due(t *load) bool { return a.rpcs.due(t.rpcs()) || a.inFlight.due(t.inFlight) }
 
 func (t *thresholds) due(n int64) bool { return n >= int64(t.from) || n < int64(t.below) }
 

@@ -19,6 +19,7 @@ type move struct {
 	asked   *Mark
 	from    *endpoint
 	reason  MoveReason
+	cost    *Cost         // that its next RPC takes along; nil where that is one unit
 	units   int64         // that it costs where it is
 	due     time.Duration // when it is given up, by the ledger's clock
 	element *list.Element // in the plan
@@ -33,9 +34,9 @@ type move struct {
 func (p *plan) ask(k *Mark, to *Member, reason MoveReason) {
 	r, l := p.set, p.set.ledger
 	s := k.entry.Load()
-	mv := &move{set: r, session: k.session, asked: k, from: k.group.endpoint, reason: reason, due: l.clock.now + moveWithin, member: to}
+	mv := &move{set: r, session: k.session, asked: k, from: k.group.endpoint, reason: reason, due: l.clock.now + moveWithin, member: to, cost: s.cost()}
 	mv.place = l.newLease(to.endpoint, r, to.connection)
-	s.cost().bind(mv.place.entry)
+	mv.cost.bind(mv.place.entry)
 	to.endpoint.arriving++
 	mv.element = p.moves.PushBack(mv)
 	mv.from.asked++
@@ -133,11 +134,22 @@ func (p *plan) expireMoves(steps *steps) {
 	}
 }
 
+// move returns the move that the RPC is the next one of, nil without one.
+func (a *acquisition) move() *move {
+	if a.mark == nil {
+		return nil
+	}
+	mv := a.mark.session.move.Load()
+	if mv == nil || mv.set.ledger != a.set.ledger || mv.asked == a.mark || mv.arrived || a.mark.entry.Load() != nil {
+		return nil
+	}
+	return mv
+}
+
 // takePlace gives the RPC the place that is kept for its session. One that cannot be
 // taken up is given back, and the RPC chooses as any other.
-func (a *acquisition) takePlace() bool {
-	mv := a.mark.session.move.Load()
-	if mv == nil || mv.set.ledger != a.set.ledger || mv.asked == a.mark || a.mark.entry.Load() != nil || mv.place.entry == nil {
+func (a *acquisition) takePlace(mv *move) bool {
+	if mv.place.entry == nil {
 		return false
 	}
 	if mv.set != a.set || !mv.holds() || slices.Contains(a.tried, mv.member.endpoint) || !mv.connect() {
