@@ -107,11 +107,8 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	if outcome = Chosen; !took {
 		outcome, stop = a.acquire()
 	}
-	if s := a.lease.entry; s != nil {
-		a.cost.bind(s)
-		if a.mark != nil {
-			a.mark.bind(s, r, took)
-		}
+	if s := a.lease.entry; s != nil && a.mark != nil {
+		a.mark.bind(s, r, took)
 	}
 	return outcome, stop
 }
@@ -207,7 +204,7 @@ func (a *acquisition) choose() (full bool) {
 // room and whose cap does: nobody has configured that limit, so no RPC fails by it.
 func (a *acquisition) chooseNoRoom() bool {
 	for _, v := range slices.Concat(a.readySets, a.set.queue.queueSets) {
-		if lease, c := v.choose(&v.noRoom, true); c.connection != nil {
+		if lease, c := v.choose(&v.noRoom, true, a.cost); c.connection != nil {
 			a.lease, a.value = lease, c.value
 			return true
 		}
@@ -226,9 +223,9 @@ func (a *acquisition) serving() []*ReadySet {
 
 // chooseIn chooses in ready sets, or in those of now: an old picker has others.
 func (a *acquisition) chooseIn(sets, now []*ReadySet) (chosen, full bool) {
-	lease, m, full := chooseIn(sets, a.tried, false)
+	lease, m, full := chooseIn(sets, a.tried, false, a.cost)
 	if m == nil && (full || len(a.tried) > 0) {
-		lease, m, _ = chooseIn(now, a.tried, false)
+		lease, m, _ = chooseIn(now, a.tried, false, a.cost)
 	}
 	if m != nil {
 		a.lease, a.value = lease, m.value

@@ -55,7 +55,7 @@ func newSpecimen(t *testing.T) *specimen {
 	ms := g.slow.set.Update(nil, []Identity{{ID: "u", Addrs: []string{"x", "y"}}, {Addrs: []string{"gone"}}})
 	g.named, g.gone = ms[0].endpoint, ms[1].endpoint
 	g.mu.Lock()
-	g.newLease(g.gone, g.slow.set, ms[1].connection)
+	g.newLease(g.gone, g.slow.set, ms[1].connection, nil)
 	g.mu.Unlock()
 	g.slow.set.Update(ms[1:], nil)
 

@@ -10,7 +10,8 @@ import (
 // they add up to, and that what a lease counts is what its cost was set to, or will be.
 func (l *Ledger) checkCosts() error {
 	var errs []error
-	extra, costly, cooling := int64(0), 0, 0
+	extra, cooling := int64(0), 0
+	var sizes costSizes
 	for n := range l.endpoints {
 		for s, i := n.leases.oldest, int64(0); s != nil && i < n.load.inFlight; s, i = s.next, i+1 {
 			if s.rare == nil || s.rare.cost == nil {
@@ -21,18 +22,19 @@ func (l *Ledger) checkCosts() error {
 			if lc.element != nil {
 				cooling++
 			}
-			costly++
+			sizes.add(lc.units)
 			errs = append(errs, lc.check(s, l))
 		}
 	}
-	if extra != l.extraUnits || costly != len(l.costly) || cooling != l.cooling.Len() {
-		errs = append(errs, fmt.Errorf("%d units more than one each, %d leases with costs and %d that changed lately: %d, %d and %d are counted",
-			extra, costly, cooling, l.extraUnits, len(l.costly), l.cooling.Len()))
+	if extra != l.extraUnits || cooling != l.cooling.Len() {
+		errs = append(errs, fmt.Errorf("leases cost %d units more than one each, and %d have changed lately: %d and %d are counted",
+			extra, cooling, l.extraUnits, l.cooling.Len()))
 	}
-	for i := range l.costly {
-		if i > 0 && l.costly.Less(i, (i-1)/2) {
-			errs = append(errs, fmt.Errorf("costly RPC %d is before its parent", i))
-		}
+	if l.costs != nil && (sizes.leases != l.costs.leases || l.costs.top < sizes.top) {
+		errs = append(errs, errors.New("leases are counted by other costs than they have"))
+	}
+	if most := int64(sizes.most[sizes.top]); l.largestCost() < most || costSize(l.largestCost()) > max(1, sizes.top) {
+		errs = append(errs, fmt.Errorf("the largest cost is %d units, not %d", most, l.largestCost()))
 	}
 	last := never
 	for e := l.cooling.Front(); e != nil; e = e.Next() {
@@ -49,10 +51,9 @@ func (lc *leaseCost) check(s *leaseEntry, l *Ledger) error {
 	lc.cost.mu.Lock()
 	known := slices.Contains(lc.cost.leases, lc)
 	lc.cost.mu.Unlock()
-	inHeap := lc.index < len(l.costly) && l.costly[lc.index] == lc
 	if lc.lease != s || !known || lc.mu != l.mu || lc.units < 1 || lc.units > MaxCost ||
-		lc.cooling.Load() != (lc.element != nil) || !inHeap {
-		return fmt.Errorf("endpoint %q: a lease of %d units is known to its cost: %t, in the heap: %t, changed lately: %t", s.endpoint.addrs, lc.units, known, inHeap, lc.cooling.Load())
+		lc.cooling.Load() != (lc.element != nil) {
+		return fmt.Errorf("endpoint %q: a lease of %d units is known to its cost: %t, changed lately: %t", s.endpoint.addrs, lc.units, known, lc.cooling.Load())
 	}
 	return nil
 }

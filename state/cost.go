@@ -1,7 +1,6 @@
 package state
 
 import (
-	"container/heap"
 	"context"
 	"slices"
 	"sync"
@@ -22,6 +21,11 @@ type Cost struct {
 	owned  bool
 	owner  rpcName      // the RPC whose it is, once it is owned
 	leases []*leaseCost // live ones
+
+	// Room for the first lease, which is the only one of most, so that a pick need not
+	// allocate. It is not used again: who sets the cost may still look at it.
+	first leaseCost
+	one   [1]*leaseCost
 }
 
 // rpcName is what an RPC is known by among others that have its context.
@@ -49,6 +53,7 @@ var costed atomic.Bool
 func WithCost(ctx context.Context, units int64) context.Context {
 	costed.Store(true)
 	c := &Cost{}
+	c.leases = c.one[:0]
 	c.units.Store(units)
 	return context.WithValue(ctx, costKey{}, c)
 }
@@ -95,26 +100,47 @@ func (c *Cost) ofRPC(done <-chan struct{}, mark *Mark, tried *Tried) *Cost {
 	return c
 }
 
-// bind has the lease cost what c says, now and as it changes. c may be nil.
+// attach has the lease, which is new, cost what c says, now and as it changes. It returns
+// the units, which are to be counted.
+func (c *Cost) attach(s *leaseEntry) (units int64) {
+	lc := c.newLease(s.counters.mu)
+	if s.rare == nil {
+		s.rare = &lc.rare
+	}
+	s.rare.cost, lc.lease = lc, s
+	lc.units = c.units.Load()
+	l := s.endpoint.ledger
+	l.extraUnits += lc.units - 1
+	if l.costs == nil {
+		l.costs = &costSizes{}
+	}
+	l.costs.add(lc.units)
+	return lc.units
+}
+
+// bind has the lease, which was kept for a session, cost what c says. c may be nil.
 func (c *Cost) bind(s *leaseEntry) {
-	if c == nil {
+	if c == nil || s.cost() == c {
 		return
 	}
-	rare := s.makeRare()
-	if lc := rare.cost; lc != nil {
-		if lc.cost == c {
-			return
-		}
-		s.setUnits(1) // the place of a session that another RPC takes up
-		lc.end()
+	was := s.units()
+	if s.rare != nil && s.rare.cost != nil {
+		s.rare.cost.end()
 	}
-	lc := &leaseCost{cost: c, mu: s.counters.mu, lease: s, units: 1}
-	rare.cost = lc
-	heap.Push(&s.endpoint.ledger.costly, lc)
+	s.endpoint.count(0, c.attach(s)-was)
+}
+
+// newLease adds a lease to c, of a ledger with the mutex.
+func (c *Cost) newLease(mu *sync.Mutex) *leaseCost {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	lc := &c.first
+	if lc.mu != nil {
+		lc = &leaseCost{}
+	}
+	lc.cost, lc.mu = c, mu
 	c.leases = append(c.leases, lc)
-	c.mu.Unlock()
-	s.setUnits(c.units.Load())
+	return lc
 }
 
 // unbind forgets a lease that has ended.

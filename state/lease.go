@@ -65,7 +65,7 @@ func (s *leaseEntry) endRare(how ending) (units int64) {
 		units = lc.units
 		lc.end()
 	}
-	s.rare = nil
+	*s.rare, s.rare = rareLease{}, nil // a cost may be kept that has room for it
 	return units
 }
 
@@ -98,14 +98,13 @@ func (ls *leaseList) remove(s *leaseEntry) {
 }
 
 // newLease counts one more RPC of an endpoint set in flight on n, and on a connection
-// unless it is nil.
-func (l *Ledger) newLease(n *endpoint, r *EndpointSet, c *Connection) Lease {
+// unless it is nil. cost is the RPC's, nil without one.
+func (l *Ledger) newLease(n *endpoint, r *EndpointSet, c *Connection, cost *Cost) Lease {
 	l.leases++
 	if !l.clock.used {
 		l.startClock()
 	}
 	n.picks++
-	n.count(1, 1)
 	var s *leaseEntry
 	k := r.counters
 	if last := len(k.free) - 1; last >= 0 {
@@ -115,6 +114,11 @@ func (l *Ledger) newLease(n *endpoint, r *EndpointSet, c *Connection) Lease {
 		s = &leaseEntry{counters: k}
 	}
 	s.endpoint, s.start = n, l.clock.now
+	if cost == nil {
+		n.count(1, 1)
+	} else {
+		n.count(1, cost.attach(s))
+	}
 	if c != nil {
 		s.connection = c
 		c.begin()

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"container/heap"
 	"container/list"
 	"sync"
 	"sync/atomic"
@@ -22,7 +21,7 @@ type leaseCost struct {
 	units   int64       // that it counts
 	due     time.Duration
 	element *list.Element // in the ledger's cooling
-	index   int           // in the ledger's costly
+	rare    rareLease     // the lease's, unless it had one before
 }
 
 // units returns what the lease counts.
@@ -48,9 +47,10 @@ func (s *leaseEntry) setUnits(units int64) {
 	if by == 0 {
 		return
 	}
-	lc.units = units
 	n.ledger.extraUnits += by
-	heap.Fix(&n.ledger.costly, lc.index)
+	n.ledger.costs.remove(lc.units)
+	n.ledger.costs.add(units)
+	lc.units = units
 	if k := s.rare.mark; k != nil {
 		k.setUnits(units, by)
 	}
@@ -110,7 +110,7 @@ func (lc *leaseCost) end() {
 	l := lc.lease.endpoint.ledger
 	l.cool(lc)
 	l.extraUnits -= lc.units - 1
-	heap.Remove(&l.costly, lc.index)
+	l.costs.remove(lc.units)
 	lc.lease = nil
 	lc.cost.unbind(lc)
 }
@@ -121,39 +121,4 @@ func (l *Ledger) unitsOfRPC() float64 {
 		return 1
 	}
 	return 1 + float64(l.extraUnits)/float64(l.leases)
-}
-
-// largestCost returns what the costliest of the ledger's RPCs costs.
-func (l *Ledger) largestCost() int64 {
-	if len(l.costly) == 0 {
-		return 1
-	}
-	return l.costly[0].units
-}
-
-// costly is a heap of the RPCs that have costs, the costliest first.
-type costly []*leaseCost
-
-// Len, Less, Swap, Push and Pop are for container/heap.
-func (h costly) Len() int { return len(h) }
-
-func (h costly) Less(i, j int) bool { return h[i].units > h[j].units }
-
-func (h costly) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-func (h *costly) Push(x any) {
-	lc := x.(*leaseCost)
-	lc.index = len(*h)
-	*h = append(*h, lc)
-}
-
-func (h *costly) Pop() any {
-	last := len(*h) - 1
-	lc := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return lc
 }

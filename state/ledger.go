@@ -38,9 +38,9 @@ type Ledger struct {
 	marks     int                       // leases that have one
 	lives     lives                     // of RPCs, while reports come in
 
-	extraUnits int64     // what live leases cost beyond one unit each
-	cooling    list.List // of *leaseCost, whose units may change later, by when
-	costly     costly
+	extraUnits int64      // what live leases cost beyond one unit each
+	cooling    list.List  // of *leaseCost, whose units may change later, by when
+	costs      *costSizes // of the leases that have some; nil: none has had one
 
 	totals   totals
 	stepSize int    // see steps

@@ -35,8 +35,7 @@ func (p *plan) ask(k *Mark, to *Member, reason MoveReason) {
 	r, l := p.set, p.set.ledger
 	s := k.entry.Load()
 	mv := &move{set: r, session: k.session, asked: k, from: k.group.endpoint, reason: reason, due: l.clock.now + moveWithin, member: to, cost: s.cost()}
-	mv.place = l.newLease(to.endpoint, r, to.connection)
-	mv.cost.bind(mv.place.entry)
+	mv.place = l.newLease(to.endpoint, r, to.connection, mv.cost)
 	to.endpoint.arriving++
 	mv.element = p.moves.PushBack(mv)
 	mv.from.asked++
@@ -161,6 +160,7 @@ func (a *acquisition) takePlace(mv *move) bool {
 	s.endpoint.leases.remove(s)
 	s.start = l.clock.read() // its attempt begins now
 	s.endpoint.leases.push(s)
+	a.cost.bind(s)
 	mv.member.eligibleIn.picks++
 	if len(a.tried) > 0 {
 		a.set.counters.RetriesToOtherEndpoint++
