@@ -49,7 +49,7 @@ func (l *Ledger) checkCosts() error {
 
 func (lc *leaseCost) check(s *leaseEntry, l *Ledger) error {
 	lc.cost.mu.Lock()
-	known := slices.Contains(lc.cost.leases, lc)
+	known := lc.cost.begun && lc == &lc.cost.first || slices.Contains(lc.cost.more, lc)
 	lc.cost.mu.Unlock()
 	if lc.lease != s || !known || lc.mu != l.mu || lc.units < 1 || lc.units > MaxCost ||
 		lc.cooling.Load() != (lc.element != nil) {

@@ -16,16 +16,14 @@ const MaxCost = 1_000_000
 // only while one of these has a lease there.
 type Cost struct {
 	units atomic.Int64 // as it was set last
+	live  atomic.Int32 // leases
+	first leaseCost    // of the first lease, the only one of most: so a pick need not allocate
 
-	mu     sync.Mutex // guards what follows. A ledger's mutex comes before it
-	owned  bool
-	owner  rpcName      // the RPC whose it is, once it is owned
-	leases []*leaseCost // live ones
-
-	// Room for the first lease, which is the only one of most, so that a pick need not
-	// allocate. It is not used again: who sets the cost may still look at it.
-	first leaseCost
-	one   [1]*leaseCost
+	mu    sync.Mutex // guards what follows. A ledger's mutex comes before it
+	owned bool
+	owner rpcName      // the RPC whose it is, once it is owned
+	begun bool         // first is in use, or was: who sets the cost may still look at it
+	more  []*leaseCost // of the live leases after the first
 }
 
 // rpcName is what an RPC is known by among others that have its context.
@@ -36,12 +34,12 @@ type rpcName struct {
 }
 
 // isNext reports whether an RPC of another name is the next one of the same stream, or the
-// next attempt of the same program. Leases tells how many the one before has.
-func (was rpcName) isNext(is rpcName, leases int) bool {
+// next attempt of the same program, which has no other one then.
+func (was rpcName) isNext(is rpcName, live bool) bool {
 	if is.mark != nil && was.mark != nil {
 		return is.mark != was.mark && is.mark.session == was.mark.session
 	}
-	return is.tried != nil && is.tried == was.tried && leases == 0
+	return is.tried != nil && is.tried == was.tried && !live
 }
 
 type costKey struct{}
@@ -53,7 +51,6 @@ var costed atomic.Bool
 func WithCost(ctx context.Context, units int64) context.Context {
 	costed.Store(true)
 	c := &Cost{}
-	c.leases = c.one[:0]
 	c.units.Store(units)
 	return context.WithValue(ctx, costKey{}, c)
 }
@@ -71,10 +68,14 @@ func CostOf(ctx context.Context) *Cost {
 // that of live ones within costPeriod. It takes no ledger's mutex where they have changed
 // that lately.
 func (c *Cost) Set(units int64) {
-	c.units.Store(units) // before leases are looked at: bind reads it when it has added one
+	c.units.Store(units) // before leases are looked at: attach reads it when it has added one
 	var few [2]*leaseCost
+	leases := few[:0]
 	c.mu.Lock()
-	leases := append(few[:0], c.leases...)
+	if c.begun {
+		leases = append(leases, &c.first)
+	}
+	leases = append(leases, c.more...)
 	c.mu.Unlock()
 	for _, lc := range leases {
 		lc.update()
@@ -93,7 +94,7 @@ func (c *Cost) ofRPC(done <-chan struct{}, mark *Mark, tried *Tried) *Cost {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owned && c.owner.done != done && !c.owner.isNext(is, len(c.leases)) {
+	if c.owned && c.owner.done != done && !c.owner.isNext(is, c.live.Load() > 0) {
 		return nil
 	}
 	c.owner, c.owned = is, true
@@ -135,18 +136,24 @@ func (c *Cost) newLease(mu *sync.Mutex) *leaseCost {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lc := &c.first
-	if lc.mu != nil {
+	if c.begun {
 		lc = &leaseCost{}
+		c.more = append(c.more, lc)
 	}
+	c.begun = true
+	c.live.Add(1)
 	lc.cost, lc.mu = c, mu
-	c.leases = append(c.leases, lc)
 	return lc
 }
 
-// unbind forgets a lease that has ended.
-func (c *Cost) unbind(lc *leaseCost) {
+// ended forgets a lease.
+func (c *Cost) ended(lc *leaseCost) {
+	c.live.Add(-1)
+	if lc == &c.first {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.Index(c.leases, lc)
-	c.leases = slices.Delete(c.leases, i, i+1)
+	i := slices.Index(c.more, lc)
+	c.more = slices.Delete(c.more, i, i+1)
 }

@@ -112,7 +112,7 @@ func (lc *leaseCost) end() {
 	l.extraUnits -= lc.units - 1
 	l.costs.remove(lc.units)
 	lc.lease = nil
-	lc.cost.unbind(lc)
+	lc.cost.ended(lc)
 }
 
 // unitsOfRPC returns how many units an RPC of the ledger costs on average.
