@@ -14,7 +14,7 @@ func TestPoliciesWithoutGuardsAreOff(t *testing.T) {
 	t.Parallel()
 	judged := scenario.Policies()[:1]
 	judged[0].Judged = true
-	rows, err := selectRows(table(), "^(failing server|full server|cold newcomer|opens before connected)$")
+	rows, err := selectRows(table(), "^(failing server|full server|cold newcomer|opens before connected|long prompts)$")
 	require.NoError(t, err)
 	r := play(t.Context(), judged, rows)
 	assert.Equal(t, exitDeviates, r.status())

@@ -38,7 +38,7 @@ func table() []row {
 	for _, s := range slices.Concat(joins(), leaves(), faults(), channels()) {
 		rows = append(rows, sessionRow(s))
 	}
-	rows = append(rows, failingRow(), fullRow(), newcomerRow(), startupRow(), fewRow())
+	rows = append(rows, failingRow(), fullRow(), newcomerRow(), startupRow(), promptsRow(), fewRow())
 	for _, r := range moveRows() {
 		r.waits = true
 		rows = append(rows, r)
