@@ -46,6 +46,7 @@ var hints = []string{
 type service struct {
 	Key          string // "" for a private one
 	InFlight     int64
+	ExtraUnits   int64 // what those cost beyond one each
 	Waiting      int64
 	Granted      int64  // of those in flight
 	Reserved     int64  // likewise
@@ -70,6 +71,7 @@ type row struct {
 	Addresses  string // those that the name does not tell
 	State      state.EndpointState
 	InFlight   int64
+	Units      int64 // that those cost
 	Report     report
 	Granted    int64 // of those in flight
 	Reserved   int64 // likewise
@@ -136,6 +138,7 @@ func (q query) service(s state.Snapshot) service {
 	scale := scaleOf(s.Endpoints)
 	for _, ep := range s.Endpoints {
 		counts[ep.State]++
+		v.ExtraUnits += ep.Units - ep.InFlight
 		if q.fits(ep) {
 			v.Rows = append(v.Rows, scale.row(ep))
 		}
@@ -207,7 +210,7 @@ func (s scale) perWeight(ep state.EndpointSnapshot, load int64) float64 {
 func (s scale) row(ep state.EndpointSnapshot) row {
 	said := ep.Report()
 	r := row{
-		Name: ep.Address(), State: ep.State, InFlight: ep.InFlight, Granted: ep.Granted, Reserved: ep.Reserved, Leaving: ep.Leaving, Arriving: ep.Arriving, Penalty: ep.Penalty,
+		Name: ep.Address(), State: ep.State, InFlight: ep.InFlight, Units: ep.Units, Granted: ep.Granted, Reserved: ep.Reserved, Leaving: ep.Leaving, Arriving: ep.Arriving, Penalty: ep.Penalty,
 		Picks: ep.Picks, Report: reportOf(said), Level: s.perWeight(ep, ep.InFlight+said.Others),
 	}
 	if others := ep.Addresses; ep.ID != "" {
