@@ -251,3 +251,20 @@ func TestCostOfOneUnitChangesNoChoice(t *testing.T) {
 		}
 	})
 }
+
+// Servers report RPCs: those of others are taken to cost what this process's own do.
+func TestReportedRPCsCostWhatOwnOnesDo(t *testing.T) {
+	inTime(t, func(e *env) {
+		e.reported(10*time.Second, 50, names(10)...)
+		e.list("low")
+		e.set("low", 1)
+		e.members["low"].Report(0, 0)
+		got := map[string]int{}
+		for range 60 {
+			r := e.costing(1000)
+			require.Equal(t, state.Chosen, r.acquire())
+			got[r.on]++
+		}
+		require.InDelta(t, 50, got["low"], 2, "50 RPCs of others are worth as many: %v", got)
+	})
+}
