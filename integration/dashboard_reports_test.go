@@ -28,7 +28,7 @@ func TestDashboardOfReports(t *testing.T) {
 	e.waitReady(all(ns...)...)
 	instance, target := strings.TrimPrefix(m.page.URL, "http://"), e.conn.CanonicalTarget()
 	p := startPrometheus(t, instance)
-	queries := dashboard(t).queries(t, instance, pattern(target))
+	queries := dashboard(t).queries(t, pattern(instance), pattern(target))
 	p.until("the panels show the fleet", func(now *assert.CollectT) {
 		p.answers(now, map[string]float64{ns[0].Addr(): 5, ns[1].Addr(): 1}, "grpc_lb_least_conn_endpoint", queries["Load of the fleet by endpoint A"])
 		for panel, value := range map[string]float64{"Spread of the fleet A": 4, "Spread of the fleet B": 0, "Silent endpoints A": 1} {

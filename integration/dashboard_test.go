@@ -69,13 +69,13 @@ func pattern(value string) string {
 // reportPanels show something where reports are on.
 var reportPanels = regexp.MustCompile(`^(Load of the fleet by endpoint|Spread of the fleet|Age of reports|Silent endpoints) A$`)
 
-// runs waits until each query has an answer, of numbers: for one target and for
-// all. Those of reports have none.
+// runs waits until each query has an answer, of numbers: for one process and target and
+// for all. Those of reports have none.
 func (b board) runs(p *prometheusServer, instance, target string) {
 	p.Helper()
 	p.until("all panels show something", func(now *assert.CollectT) {
-		for _, targets := range []string{pattern(target), ".*"} {
-			for panel, expr := range b.queries(p.T, instance, targets) {
+		for _, chosen := range [][2]string{{pattern(instance), pattern(target)}, {".*", ".*"}} {
+			for panel, expr := range b.queries(p.T, chosen[0], chosen[1]) {
 				assert.NotContains(now, expr, "$", panel)
 				found := p.query(now, expr)
 				if reportPanels.MatchString(panel) {
@@ -103,7 +103,7 @@ func (b board) offers(p *prometheusServer, instance, variable, value string) {
 			continue
 		}
 		text := v.Query.(map[string]any)["query"].(string)
-		m := labelValues.FindStringSubmatch(strings.ReplaceAll(text, "$instance", instance))
+		m := labelValues.FindStringSubmatch(strings.ReplaceAll(text, "$instance", pattern(instance)))
 		require.NotNil(p, m, text)
 		require.Contains(p, p.labelValues(m[2], m[1]), value, text)
 		return

@@ -3,8 +3,10 @@ package integration
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,7 +87,7 @@ func TestDashboardValues(t *testing.T) {
 	p := startPrometheus(t, instance)
 	target, other := one.conn.CanonicalTarget(), two.conn.CanonicalTarget()
 	p.until("Prometheus has seen 0, for the rates", func(now *assert.CollectT) {
-		p.answers(now, map[string]float64{target: 0, other: 0}, "grpc_target", "grpc_lb_least_conn_picks_total")
+		p.answers(now, map[string]float64{target: 0, other: 0}, "grpc_target", "sum by (grpc_target) (grpc_lb_least_conn_picks_total)")
 	})
 	trouble(t, one, two, ns)
 
@@ -100,14 +102,14 @@ func TestDashboardValues(t *testing.T) {
 	d.offers(p, instance, "instance", instance)
 	d.offers(p, instance, "target", target)
 	d.offers(p, instance, "target", other)
-	queries, ofAll := d.queries(t, instance, pattern(target)), d.queries(t, instance, ".*")
+	queries, ofAll := d.queries(t, pattern(instance), pattern(target)), d.queries(t, ".*", ".*")
 	p.until("the panels show what is so", func(now *assert.CollectT) {
 		p.answers(now, byEndpoint, "grpc_lb_least_conn_endpoint", queries["In flight by endpoint A"])
 		p.answers(now, byEndpoint, "grpc_lb_least_conn_endpoint", ofAll["In flight by endpoint, all processes A"])
 		p.answers(now, map[string]float64{"ready": 2, "draining": 1, "not_ready": 0, "departed": 1},
 			"grpc_lb_least_conn_state", queries["Endpoints by state A"])
 		for panel, value := range map[string]float64{
-			"In flight A": sum, "Spread A": 1, "Spread over time A": 1, "Waiting A": 1, "Queue A": 1, "Double releases A": 0,
+			"In flight A": sum, "Spread A": 0, "Spread over time A": 0, "Queue A": 1, "Double releases A": 0, "Ready endpoints A": 2,
 		} {
 			p.answers(now, map[string]float64{target: value}, "grpc_target", queries[panel])
 		}
@@ -115,9 +117,16 @@ func TestDashboardValues(t *testing.T) {
 			"picks": started - 3, "picks_queued": 1, "retries_to_other_endpoint": 1, "penalties": 1, "double_releases": 0,
 		} {
 			p.answers(now, map[string]float64{target: float64(value)}, "grpc_target",
-				fmt.Sprintf("grpc_lb_least_conn_%s_total{grpc_target=%q}", counter, target))
+				fmt.Sprintf("sum by (grpc_target) (grpc_lb_least_conn_%s_total{grpc_target=%q})", counter, target))
 		}
-		for _, panel := range []string{"Picks A", "Queue B", "Penalties A", "Retries elsewhere A"} {
+		const byEndpoint = "grpc_lb_least_conn_endpoint"
+		p.answers(now, map[string]float64{ns[0].Addr(): 1, ns[2].Addr(): 0.75}, byEndpoint, queries["Caps in use by endpoint A"])
+		p.answers(now, map[string]float64{ns[0].Addr(): 1, ns[1].Addr(): 0, ns[2].Addr(): 1, ns[3].Addr(): 0}, byEndpoint, queries["Effective weight by endpoint A"])
+		assert.Positive(now, p.by(now, byEndpoint, queries["Picks by endpoint A"])[ns[0].Addr()])
+		penalties := p.by(now, byEndpoint, queries["Penalties by endpoint A"])
+		assert.Positive(now, penalties[ns[2].Addr()])
+		assert.Zero(now, penalties[ns[0].Addr()])
+		for _, panel := range []string{"Picks A", "Picks per second A", "Queue B", "Penalties A", "Retries elsewhere A"} {
 			assert.Positive(now, p.by(now, "grpc_target", queries[panel])[target], panel)
 		}
 		for _, panel := range []string{"Oldest in flight A", "Oldest in flight over time A"} {
@@ -134,4 +143,36 @@ func TestDashboardValues(t *testing.T) {
 	for _, expr := range examples {
 		require.NotEmpty(t, p.query(t, strings.ReplaceAll(expr, `instance="…"`, `instance="`+instance+`"`)), expr)
 	}
+}
+
+// The panels show several processes at once: each, or what they have together.
+func TestDashboardOfSeveralProcesses(t *testing.T) {
+	ns := startNodes(t, "a", "b")
+	file := newNodeFile(t)
+	file.list(3, ns...)
+	program := buildProgram(t, "metrics")
+	var instances []string
+	for range 3 {
+		instances = append(instances, startClient(t, program, "-target", file.target(), "-every", "10ms").addr)
+	}
+	p := startPrometheus(t, instances...)
+	chosen := instances[1:]
+	queries := dashboard(t).queries(t, "("+pattern(chosen[0])+"|"+pattern(chosen[1])+")", pattern(file.target()))
+	p.until("the panels show two of three processes", func(now *assert.CollectT) {
+		p.answers(now, map[string]float64{file.target(): 2 * 6}, "grpc_target", queries["In flight A"])
+		p.answers(now, map[string]float64{file.target(): 2}, "grpc_target", queries["Ready endpoints A"])
+		p.answers(now, map[string]float64{ns[0].Addr(): 3 * 3, ns[1].Addr(): 3 * 3}, "grpc_lb_least_conn_endpoint", queries["In flight by endpoint, all processes A"])
+		for _, panel := range []string{"Spread over time A", "Picks A", "Queue A", "Oldest in flight over time A"} {
+			values := p.by(now, "instance", queries[panel])
+			assert.ElementsMatch(now, chosen, slices.Collect(maps.Keys(values)), panel)
+		}
+		byEndpoint := map[string]bool{}
+		for _, s := range p.query(now, queries["In flight by endpoint A"]) {
+			byEndpoint[s.Metric["instance"]+" "+s.Metric["grpc_lb_least_conn_endpoint"]+" "+s.Value[1].(string)] = true
+		}
+		assert.Equal(now, map[string]bool{
+			chosen[0] + " " + ns[0].Addr() + " 3": true, chosen[0] + " " + ns[1].Addr() + " 3": true,
+			chosen[1] + " " + ns[0].Addr() + " 3": true, chosen[1] + " " + ns[1].Addr() + " 3": true,
+		}, byEndpoint)
+	})
 }

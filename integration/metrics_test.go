@@ -81,7 +81,7 @@ func TestChannelsThatShareAreOneSeries(t *testing.T) {
 	first.hold(4, map[string]int{"a": 2, "b": 2})
 	second.hold(2, map[string]int{"a": 1, "b": 1})
 	require.Equal(t, handled(ns...), m.inFlight())
-	require.Equal(t, map[string]float64{first.conn.CanonicalTarget(): 6}, m.by("picks_total", "grpc_target"))
+	require.Equal(t, map[string]float64{first.conn.CanonicalTarget(): 6}, m.sum("picks_total", "grpc_target"))
 	require.NoError(t, first.channel.Close())
 	wait(t, "its streams are released", func() bool {
 		shown := m.inFlight()
@@ -130,7 +130,7 @@ func TestScrapesAmidChanges(t *testing.T) {
 	calling.Wait()
 	over.Store(true)
 	changing.Wait()
-	picks := m.by("picks_total", "grpc_target")
+	picks := m.sum("picks_total", "grpc_target")
 	require.Equal(t, float64(300), picks[e.conn.CanonicalTarget()])
 	for target, n := range m.by("double_releases_total", "grpc_target") {
 		require.Zero(t, n, target)

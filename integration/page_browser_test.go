@@ -30,6 +30,15 @@ func TestPageInBrowser(t *testing.T) {
 		"selection":          pageKeepsSelection,
 		"server is away":     pageSaysThatItIsOld,
 		"under another path": pageUnderAPath,
+		"screenshots":        pageScreenshots,
+		"history":            pageShowsHistory,
+		"moves":              pageShowsMoves,
+		"in the background":  pageInBackground,
+		"after a restart":    pageAfterARestart,
+		"sort and filter":    pageSortsAndFilters,
+		"details":            pageKeepsDetailsOpen,
+		"narrow":             pageNarrow,
+		"without script":     pageWithoutScript,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser) })
 	}
@@ -95,9 +104,9 @@ func pageShowsNamesAsText(t *testing.T, browser context.Context) {
 		require.Contains(t, keys, name)
 		require.Contains(t, ids, name)
 	}
-	require.Equal(t, 1, look[int](p, "document.scripts.length"))
+	require.Equal(t, 2, look[int](p, "document.scripts.length"))
 	require.Zero(t, look[int](p, `document.querySelectorAll("img, iframe, object, embed, form form, [onmouseover], [onload], [onerror]").length`))
-	require.Equal(t, look[int](p, `document.querySelectorAll(".endpoints tbody tr").length`), look[int](p, `document.querySelectorAll("svg").length`))
+	require.Equal(t, look[int](p, `document.querySelectorAll(".endpoints tbody tr").length`), look[int](p, `document.querySelectorAll("td.c-load svg").length`))
 	p.load("?q=" + strings.ReplaceAll(attacks[1], " ", "%20"))
 	require.Equal(t, attacks[1], look[string](p, `document.querySelector("input[name=q]").value`))
 	require.Zero(t, look[int](p, `document.querySelectorAll("img").length`))
@@ -119,7 +128,7 @@ func pageLooks(t *testing.T, browser context.Context) {
 		require.Equal(t, 2, look[int](p, fmt.Sprintf(`[...document.querySelectorAll(".badge")].filter((b) => b.textContent === %q).length`, text)), text)
 	}
 	require.Equal(t, 1, look[int](p, `[...document.querySelectorAll(".badge")].filter((b) => b.textContent === "silent").length`))
-	require.Equal(t, 1, look[int](p, `document.querySelectorAll(".others").length`))
+	require.Equal(t, 3, look[int](p, `document.querySelectorAll(".capped").length`))
 	grounds := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1280, 800, 360} {
@@ -156,6 +165,7 @@ func pageOfManyEndpoints(t *testing.T, browser context.Context) {
 	require.Equal(t, 100, look[int](p, rows))
 	p.load("?key=many&top=10000")
 	require.Equal(t, 10_000, look[int](p, rows))
+	p.becomes(`document.querySelectorAll(".curve").length === 200 && document.querySelector(".curves").textContent.includes("the page's first 200 endpoints")`)
 	second, _, _ := v.Acquire()
 	defer second.Release()
 	p.becomes(inFlight + ` === "2"`)

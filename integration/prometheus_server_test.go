@@ -28,13 +28,20 @@ type prometheusServer struct {
 // as the test runs.
 func startPrometheus(t *testing.T, addrs ...string) *prometheusServer {
 	t.Helper()
+	return startPrometheusWith(t, "", addrs...)
+}
+
+// startPrometheusWith starts one that has a file of rules, too.
+func startPrometheusWith(t *testing.T, rules string, addrs ...string) *prometheusServer {
+	t.Helper()
 	program := lookup(t, "prometheus", "apt-get install prometheus, or put the program into PATH")
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `
-global: {scrape_interval: 250ms, scrape_timeout: 250ms}
+global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250ms}
+rule_files: [%q]
 scrape_configs: [{job_name: test, static_configs: [{targets: ["%s"]}]}]
-`, strings.Join(addrs, `", "`)), 0o600))
+`, rules, strings.Join(addrs, `", "`)), 0o600))
 	addr := reserveAddr(t)
 	p := &prometheusServer{t, "http://" + addr}
 	c := exec.Command(program, "--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"),

@@ -35,10 +35,17 @@ func TestPrometheusScrapesTheExample(t *testing.T) {
 			p.answers(now, handled(seen...), "grpc_lb_least_conn_endpoint", metric("in_flight"))
 			p.answers(now, map[string]float64{"ready": ready, "draining": 0, "not_ready": 0, "departed": departed},
 				"grpc_lb_least_conn_state", metric("endpoints"))
+			started := map[string]float64{}
+			for _, n := range nodes {
+				if n.Started() > 0 {
+					started[n.Addr()] = float64(n.Started())
+				}
+			}
+			p.answers(now, started, "grpc_lb_least_conn_endpoint", metric("picks_total")+" > 0")
 			for name, value := range map[string]int{
 				"picks_total": picks, "queue_length": 1, "imbalance": 0, "double_releases_total": 0, "penalties_total": 0,
 			} {
-				p.answers(now, map[string]float64{file.target(): float64(value)}, "grpc_target", metric(name))
+				p.answers(now, map[string]float64{file.target(): float64(value)}, "grpc_target", "sum by (grpc_target) ("+metric(name)+")")
 			}
 		})
 		dashboard(t).runs(p, c.addr, file.target())

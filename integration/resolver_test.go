@@ -67,8 +67,7 @@ var sources = map[string]func(t *testing.T, port string) source{
 	"srv": func(t *testing.T, port string) source {
 		return &dnsSource{dnsServer: startDNS(t, "127.0.0.1"), port: port, target: "srv://%s/_grpc._tcp.api.test?interval=200ms&family=4&emptyAfter=1"}
 	},
-	"etcd":         func(t *testing.T, _ string) source { return newEtcdSource(t) },
-	"kuberesolver": func(t *testing.T, port string) source { return startKubeAPI(t, port) },
+	"etcd": func(t *testing.T, _ string) source { return newEtcdSource(t) },
 }
 
 // dnsSource lists nodes as A records of one name, and as targets of SRV records.

@@ -26,7 +26,7 @@ import (
 // exported is what the metrics are called in Prometheus.
 const exported = "grpc_lb_least_conn_"
 
-// endpointLabel is the optional label of the in-flight gauge.
+// endpointLabel is the optional label of what there is by endpoint.
 const endpointLabel = "grpc.lb.least_conn.endpoint"
 
 // telemetry exports the metrics of channels as programs do: gRPC's plugin,
@@ -133,6 +133,18 @@ func (m *telemetry) by(name, label string) map[string]float64 {
 		}
 	}
 	return values
+}
+
+// sum returns the sums of a metric's values by a label.
+func (m *telemetry) sum(name, label string) map[string]float64 {
+	m.Helper()
+	sums := map[string]float64{}
+	for _, s := range m.scrape() {
+		if s.name == name {
+			sums[s.labels[label]] += s.value
+		}
+	}
+	return sums
 }
 
 // inFlight is the in-flight gauge by endpoint.

@@ -75,6 +75,7 @@ func (b *leastConn) applyUpdate(s balancer.ClientConnState, d diff) (err error) 
 	old, interval, key := b.load.set, b.load.reports, b.resourceKey(cfg, s.ResolverState)
 	b.applyConfig(key, cfg)
 	b.logConfig(key, cfg)
+	b.load.set.SetConfig(cfg.inUse(key))
 	b.meter.follow(b.load.set, weightedtarget.LocalityFromResolverState(s.ResolverState), cluster.Name(s.ResolverState))
 	runtime.KeepAlive(old) // whose last counts the meter has only just recorded
 	attrs := pickfirst.EnableHealthListener(resolver.State{Attributes: s.ResolverState.Attributes}).Attributes

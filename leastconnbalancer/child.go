@@ -25,23 +25,26 @@ type child struct {
 	member       *state.Member
 	level        *level
 	appliedLimit uint32             // of RPCs in flight; 0: none
+	drained      bool               // by Drain; picks may know it before
 	state        connectivity.State // SHUTDOWN once it has left
 	fresh        bool               // it connects for the first time, or since it was READY, and has not failed
 	picker       balancer.Picker
 	reconnects   reconnects
-	current      *connection // the last that became READY, while it is; the picker's, once the child is READY
+	shown        state.Connectivity // in snapshots
+	current      *connection        // the last that became READY, while it is; the picker's, once the child is READY
 }
 
 // newChild builds the pick_first policy of an endpoint.
 func (b *leastConn) newChild(m *state.Member) *child {
 	c := &child{ClientConn: b.cc, parent: b, member: m, state: connectivity.Connecting, fresh: true}
+	c.showStateLocked() // nobody else knows the child yet
 	c.policy.balancer = b.builder.Build(c, b.opts)
 	return c
 }
 
 // eligible reports whether RPCs may be sent to the endpoint when it is READY: it
 // does not drain.
-func (c *child) eligible() bool { return c.endpoint.facts.weight > 0 }
+func (c *child) eligible() bool { return c.endpoint.facts.weight > 0 && !c.drained }
 
 // UpdateState takes up the policy's new state. It is called with locks of the
 // policy held.
@@ -68,6 +71,7 @@ func (b *leastConn) setStateLocked(c *child, s connectivity.State, picker balanc
 	c.state, c.picker = s, picker
 	if s != connectivity.Shutdown {
 		c.level.add(c)
+		c.showStateLocked()
 	}
 	c.level.updateFailover()
 	switch {

@@ -1,6 +1,7 @@
 package leastconnbalancer
 
 import (
+	"maps"
 	"slices"
 
 	"google.golang.org/grpc/connectivity"
@@ -10,7 +11,8 @@ import (
 )
 
 // children are those of the last list. They are only used in calls of gRPC on
-// the balancer, which never overlap.
+// the balancer, which never overlap; listed, which changes with the balancer's mu held,
+// by others, too.
 type children struct {
 	byKey  map[string]*child
 	listed []*child // by index in the last list
@@ -127,13 +129,13 @@ func (b *leastConn) applyDiff(d diff) {
 		b.setEndpoint(ch.child, ch.endpoint)
 	}
 	left := cs.takeLeft(d)
-	joined := 0
+	var joined []*child
 	for i, m := range b.updateEndpoints(left, d.joins) {
 		e := d.joins[i]
 		c := left[m]
 		if c == nil {
 			c = b.newChild(m)
-			joined++
+			joined = append(joined, c)
 		}
 		delete(left, m)
 		c.update = cs.update
@@ -145,13 +147,14 @@ func (b *leastConn) applyDiff(d diff) {
 		b.remove(c)
 		c.policy.close()
 	}
-	cs.setListed(d.listed)
 	b.mu.Lock()
+	cs.setListed(d.listed)
+	b.updateDrainsLocked()
 	b.levels.pruneLocked()
 	b.levels.updateStartupsLocked()
 	b.outage.refreshLastErrorLocked(cs.listed)
 	b.mu.Unlock()
-	b.logList(joined, len(left), len(d.changed)+len(d.joins)-joined)
+	b.logList(joined, slices.Collect(maps.Values(left)), len(d.changed)+len(d.joins)-len(joined))
 }
 
 // updateEndpoints tells the endpoint set who leaves and who joins.

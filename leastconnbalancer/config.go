@@ -1,8 +1,6 @@
 package leastconnbalancer
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
 	"time"
 
@@ -20,6 +18,10 @@ const MaxResourceKey = 1024
 // Config is the policy's configuration, the value of "least_conn" in a service
 // config. It round-trips through encoding/json; fields it does not know are
 // ignored when read, with a warning. The zero Config is valid and holds the defaults.
+//
+// In it and in its objects, what is nil or zero is the default. A field is a pointer where
+// zero says something else; [NewDuration] makes one. SlowStart.Window and Reports.Interval
+// have no default: whoever sets the object sets them.
 type Config struct {
 	serviceconfig.LoadBalancingConfig `json:"-"`
 
@@ -107,18 +109,6 @@ func (c *Config) startupWait() time.Duration {
 		return defaultStartupWait
 	}
 	return valueOr((*time.Duration)(c.StartupWait), defaultStartupWait)
-}
-
-// ServiceConfig renders the service config that selects the policy with this
-// configuration, for grpc.WithDefaultServiceConfig. Values out of bounds are
-// rendered as they are, for grpc.NewClient to refuse.
-func (c Config) ServiceConfig() string {
-	type policy map[string]Config
-	js, err := json.Marshal(map[string][]policy{"loadBalancingConfig": {{Name: c}}})
-	if err != nil { // SlowStart has a number that JSON lacks: whoever reads this is told
-		return fmt.Sprintf(`{"loadBalancingConfig":[{%q:%q}]}`, Name, err)
-	}
-	return string(js)
 }
 
 // configOf returns the configuration that gRPC or a parent policy hands over,

@@ -63,6 +63,7 @@ func (cn *connection) updateState(s balancer.SubConnState) {
 	closing := cn.closing
 	if !closing {
 		cn.child.noteConnectionLocked(cn, was)
+		cn.child.noteErrorLocked(s)
 	}
 	b.mu.Unlock()
 	cn.updateReports()

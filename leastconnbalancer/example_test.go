@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -36,6 +37,28 @@ func Example() {
 	}
 	fmt.Println("answered by", answer.Username)
 	// Output: answered by a
+}
+
+// A service config with retries and health checks, to which the policy is added.
+func ExampleConfig_MergeInto() {
+	serviceConfig, err := leastconnbalancer.Config{MaxInFlight: 100}.MergeInto(`{
+		"healthCheckConfig": {"serviceName": ""},
+		"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.1s",
+			"maxBackoff": "1s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]
+	}`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(strings.ReplaceAll(serviceConfig, `,"`, ",\n\""))
+	// Output:
+	// {"healthCheckConfig":{"serviceName":""},
+	// "loadBalancingConfig":[{"least_conn":{"maxInFlight":100}}],
+	// "methodConfig":[{"name":[{}],
+	// "retryPolicy":{"maxAttempts":3,
+	// "initialBackoff":"0.1s",
+	// "maxBackoff":"1s",
+	// "backoffMultiplier":2,
+	// "retryableStatusCodes":["UNAVAILABLE"]}}]}
 }
 
 // Two nodes hold two streams each when a third one joins: the next two streams

@@ -115,8 +115,11 @@ var wrongFields = []wrongField{
 
 // dialError is what gRPC says of a service config.
 func dialError(serviceConfig string) error {
-	_, err := grpc.NewClient("passthrough:///unused",
+	conn, err := grpc.NewClient("passthrough:///unused",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(serviceConfig))
+	if err == nil {
+		err = conn.Close()
+	}
 	return err
 }
 
@@ -164,7 +167,11 @@ func TestWrongConfigOfAProgramIsRefused(t *testing.T) {
 		`field slowStart.aggression: value 101`:   {SlowStart: &leastconnbalancer.SlowStart{Aggression: ptr(101.0)}},
 	} {
 		require.ErrorContains(t, dialError(c.ServiceConfig()), says)
+		require.ErrorContains(t, c.Validate(), says)
+		require.ErrorContains(t, dialError(c.ServiceConfig()), c.Validate().Error())
 	}
+	require.NoError(t, lowest.Validate())
+	require.NoError(t, highest.Validate())
 }
 
 // What is not set is not written, so that parents hand on defaults as such.

@@ -181,12 +181,23 @@ func recordGauges(to stats.AsyncMetricsRecorder, s *state.Series) {
 	common := optionalValues(s.Labels, s.Key)
 	all := append([]string{s.Target}, common...)
 	byEndpoint := func(address string) []string { return append(slices.Clip(all), address) }
+	capacity, weight := int64(0), 0.0
 	for _, n := range s.ByAddress {
 		inFlightGauge.Record(to, n.InFlight, byEndpoint(n.Address)...)
+		effectiveWeightGauge.Record(to, thousandths(n.EffectiveWeight), byEndpoint(n.Address)...)
+		weight += n.EffectiveWeight
+		if n.MaxInFlight > 0 {
+			maxInFlightGauge.Record(to, n.MaxInFlight, byEndpoint(n.Address)...)
+			capacity += n.MaxInFlight
+		}
 	}
 	// Last: where the endpoint label is off, all of these are one series, and the
 	// last one is its value.
 	inFlightGauge.Record(to, s.InFlight, byEndpoint("")...)
+	effectiveWeightGauge.Record(to, thousandths(weight), byEndpoint("")...)
+	if capacity > 0 {
+		maxInFlightGauge.Record(to, capacity, byEndpoint("")...)
+	}
 	for _, is := range state.EndpointStates {
 		endpointsGauge.Record(to, s.Endpoints[is], append([]string{s.Target, string(is)}, common...)...)
 	}
@@ -197,6 +208,8 @@ func recordGauges(to stats.AsyncMetricsRecorder, s *state.Series) {
 		recordFleet(to, s, all, byEndpoint)
 	}
 }
+
+func thousandths(weight float64) int64 { return int64(math.Round(1000 * weight)) }
 
 // recordFleet records what servers say of a series' endpoints. An endpoint that has
 // never reported has no series.

@@ -23,10 +23,10 @@ const (
 // The counters of a channel. Like the gauges they are off until a stats handler
 // such as grpc's opentelemetry is told their names.
 var (
-	picksCount                  = counter("picks", "{pick}", "RPC attempts that were given an endpoint")
+	picksCount                  = counter("picks", "{pick}", "RPC attempts that were given an endpoint, by endpoint", labelEndpoint)
 	picksQueuedCount            = counter("picks_queued", "{rpc}", "RPCs that had to wait because all endpoints were at their maxInFlight")
 	retriesToOtherEndpointCount = counter("retries_to_other_endpoint", "{pick}", "retries that were sent to another endpoint than the attempts before; an RPC that has tried all endpoints starts over")
-	penaltiesCount              = counter("penalties", "{penalty}", "attempts that failed soon after their start and weigh on their endpoint for failurePenalty")
+	penaltiesCount              = counter("penalties", "{penalty}", "attempts that failed soon after their start and weigh on their endpoint for failurePenalty, by endpoint", labelEndpoint)
 	doubleReleasesCount         = counter("double_releases", "{release}", "ends of an RPC attempt that were reported twice; a bug of gRPC or of a policy above this one, without effect on the counts")
 )
 
@@ -44,8 +44,13 @@ var (
 	endpointsGauge   = stateGauge("endpoints", "{endpoint}", "endpoints by state: ready, draining, not_ready, or departed with RPCs in flight")
 	queueLengthGauge = gauge("queue_length", "{rpc}", "RPCs that wait because all endpoints are at their maxInFlight")
 	imbalanceGauge   = gauge("imbalance", "{rpc}",
-		"most minus fewest RPCs in flight over the ready endpoints of the first usable priority level, each divided by its weight relative to their mean")
-	oldestGauge = gauge("oldest_in_flight_age", "s", "age of the oldest RPC attempt in flight")
+		"most minus fewest RPCs in flight on the ready endpoints of the first usable priority level that are neither full nor start slowly, "+
+			"each divided by its weight relative to their mean; the fewest with penalties")
+	oldestGauge      = gauge("oldest_in_flight_age", "s", "age of the oldest RPC attempt in flight")
+	maxInFlightGauge = gauge("max_in_flight", "{rpc}",
+		"maxInFlight of an endpoint, the lowest of its channels', by endpoint, of those that have one; without the endpoint label, or with an empty one, their sum", labelEndpoint)
+	effectiveWeightGauge = gauge("effective_weight", "{thousandth}",
+		"weight that an endpoint is chosen by, slow start included, in thousandths, by endpoint; 0 unless it is ready and takes RPCs; without the endpoint label, or with an empty one, the sum", labelEndpoint)
 )
 
 // The gauges of what servers report of the load that others have there. They are there
@@ -57,7 +62,7 @@ var (
 		"age of the last report by endpoint; without the endpoint label, or with an empty one, of the oldest", labelEndpoint)
 	silentEndpointsGauge = gauge("silent_endpoints", "{endpoint}", "ready endpoints that have not reported for three intervals, or not the truth")
 	fleetImbalanceGauge  = gauge("fleet_imbalance", "{rpc}",
-		"as imbalance, with what others have in flight counted, of the endpoints whose report counts")
+		"as imbalance, in RPCs, with what others have in flight counted, of the endpoints whose report counts")
 )
 
 // Metrics returns the names of the policy's metrics, which are off until a stats
@@ -66,8 +71,10 @@ var (
 //	opentelemetry.MetricsOptions{Metrics: opentelemetry.DefaultMetrics().Join(leastconnbalancer.Metrics()), …}
 //
 // Optional labels are "grpc.lb.locality" and "grpc.lb.backend_service", xDS's locality and cluster (the latter
-// with the import of package xdscluster), "grpc.lb.least_conn.resource_key", and, for the gauges of RPCs
-// in flight and of reports, "grpc.lb.least_conn.endpoint".
+// with the import of package xdscluster), "grpc.lb.least_conn.resource_key", and, for what endpoints have in
+// flight, their picks, penalties, caps, weights and reports, "grpc.lb.least_conn.endpoint". A counter's series
+// by endpoint stays when the endpoint leaves, as series of counters do: a process whose endpoints have ever new
+// addresses has ever more of them.
 //
 // Gauges are of the endpoints that channels of the process list for the target, with all that the process
 // has in flight there under the resource key, and of those that have left the list with RPCs in flight.
@@ -94,15 +101,18 @@ type count struct {
 	handle *stats.Int64CountHandle
 	labels []string // after the target
 	of     func(state.Counters) uint64
+
+	// ofEndpoint is there in the place of of where the last label is the endpoint.
+	ofEndpoint func(state.EndpointCounts) uint64
 }
 
 // counts are all counters.
 var counts = append([]count{
-	{picksCount, nil, func(c state.Counters) uint64 { return c.Picks }},
-	{picksQueuedCount, nil, func(c state.Counters) uint64 { return c.Queued }},
-	{retriesToOtherEndpointCount, nil, func(c state.Counters) uint64 { return c.RetriesToOtherEndpoint }},
-	{penaltiesCount, nil, func(c state.Counters) uint64 { return c.Penalties }},
-	{doubleReleasesCount, nil, func(c state.Counters) uint64 { return c.DoubleReleases }},
+	{handle: picksCount, ofEndpoint: func(c state.EndpointCounts) uint64 { return c.Picks }},
+	{handle: picksQueuedCount, of: func(c state.Counters) uint64 { return c.Queued }},
+	{handle: retriesToOtherEndpointCount, of: func(c state.Counters) uint64 { return c.RetriesToOtherEndpoint }},
+	{handle: penaltiesCount, ofEndpoint: func(c state.EndpointCounts) uint64 { return c.Penalties }},
+	{handle: doubleReleasesCount, of: func(c state.Counters) uint64 { return c.DoubleReleases }},
 }, moveCounts()...)
 
 func moveCounts() (all []count) {
@@ -112,14 +122,14 @@ func moveCounts() (all []count) {
 		movesGivenUpCount: func(c state.Counters) state.MovesByReason { return c.MovesGivenUp },
 	} {
 		for _, why := range state.MoveReasons {
-			all = append(all, count{handle, []string{why.String()}, func(c state.Counters) uint64 { return of(c).Of(why) }})
+			all = append(all, count{handle: handle, labels: []string{why.String()}, of: func(c state.Counters) uint64 { return of(c).Of(why) }})
 		}
 	}
 	return all
 }
 
 // gauges are all of them, for registration.
-var gauges = []stats.AsyncMetric{inFlightGauge, endpointsGauge, queueLengthGauge, imbalanceGauge, oldestGauge,
+var gauges = []stats.AsyncMetric{inFlightGauge, endpointsGauge, queueLengthGauge, imbalanceGauge, oldestGauge, maxInFlightGauge, effectiveWeightGauge,
 	othersInFlightGauge, reportAgeGauge, silentEndpointsGauge, fleetImbalanceGauge}
 
 func descriptor(name, unit, description string, required []string, optional ...string) stats.MetricDescriptor {
@@ -129,8 +139,8 @@ func descriptor(name, unit, description string, required []string, optional ...s
 	}
 }
 
-func counter(name, unit, description string) *stats.Int64CountHandle {
-	return stats.RegisterInt64Count(descriptor(name, unit, description, []string{labelTarget}))
+func counter(name, unit, description string, optional ...string) *stats.Int64CountHandle {
+	return stats.RegisterInt64Count(descriptor(name, unit, description, []string{labelTarget}, optional...))
 }
 
 func reasonCounter(name, description string) *stats.Int64CountHandle {

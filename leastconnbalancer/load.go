@@ -20,6 +20,7 @@ type load struct {
 	reports   time.Duration  // how often servers are asked for their load; 0: never
 	served    *picker.Picker // whose ready sets have room for RPCs that wait
 	waker     *waker         // nil before a limit is applied
+	drains    bool           // a member is drained
 }
 
 // applyConfig takes up the configuration. With another resource key the balancer
@@ -56,6 +57,7 @@ func (b *leastConn) switchLedgerLocked(key string) {
 		b.load.set.Close() // first: RPCs that wait there lose what they were granted
 	}
 	set := state.Open(key).NewEndpointSet(b.target)
+	set.OnDrains(b.updateDrains)
 	if b.load.set != nil {
 		set.StartWarm()
 	}
@@ -68,6 +70,7 @@ func (b *leastConn) switchLedgerLocked(key string) {
 	for i, m := range set.Update(nil, ids) {
 		c := stay[i]
 		c.member, c.appliedLimit = m, 0
+		m.SetConnectivity(c.shown)
 		c.moveConnectionLocked()
 		b.setLimitLocked(c)
 		switch c.state {

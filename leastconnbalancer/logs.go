@@ -3,6 +3,8 @@ package leastconnbalancer
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -34,10 +36,55 @@ func (b *leastConn) logConfig(key string, cfg *Config) {
 }
 
 // logList says how the list has changed.
-func (b *leastConn) logList(joined, left, changed int) {
-	if joined+left+changed > 0 && logger.V(detail) {
-		logger.Infof("[%s] %d endpoints: %d joined, %d left, %d changed", b.target, len(b.children.listed), joined, left, changed)
+func (b *leastConn) logList(joined, left []*child, changed int) {
+	if len(joined)+len(left)+changed > 0 && logger.V(detail) {
+		logger.Infof("[%s] %d endpoints: %d joined%s, %d left%s, %d changed", b.target, len(b.children.listed),
+			len(joined), named(joined), len(left), named(left), changed)
 	}
+}
+
+// logDrained says that RPCs are kept from an endpoint, or not any more.
+func (b *leastConn) logDrained(c *child) {
+	if !logger.V(detail) {
+		return
+	}
+	is := "is drained"
+	if !c.drained {
+		is = "is not drained any more"
+	}
+	logger.Infof("[%s] %.*q %s", b.target, maxNameSize, c.endpoint.Addresses[0].Addr, is)
+}
+
+// What a line says of those that have joined or left.
+const (
+	maxNamed    = 5
+	maxNameSize = 64 // bytes of an address
+)
+
+// named names the first few children by their first addresses, in parentheses.
+func named(cs []*child) string {
+	if len(cs) == 0 {
+		return ""
+	}
+	names := make([]string, len(cs))
+	for i, c := range cs {
+		names[i] = c.endpoint.Addresses[0].Addr
+	}
+	slices.Sort(names)
+	var text strings.Builder
+	for i, name := range names[:min(maxNamed, len(names))] {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		if len(name) > maxNameSize {
+			name = name[:maxNameSize] + "…"
+		}
+		text.WriteString(strconv.Quote(name)) // a resolver may say anything
+	}
+	if more := len(names) - maxNamed; more > 0 {
+		fmt.Fprintf(&text, " and %d more", more)
+	}
+	return " (" + text.String() + ")"
 }
 
 // logPlan returns what says that streams are about to move.

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/resolver"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer"
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
@@ -29,7 +32,6 @@ var logScripts = map[string]func(e *env, phase func(string)){
 	"draining": logDraining,
 	"resolver": logResolver,
 	"moves":    logMoves,
-	"costs":    logCosts,
 }
 
 // TestRunLogScript is what the other process runs.
@@ -40,7 +42,8 @@ func TestRunLogScript(t *testing.T) {
 }
 
 // logged runs a script with gRPC's environment variables and returns what the
-// policy has logged, by phase, without time and target.
+// policy has logged, by phase, without time and target, and with letters for nodes
+// that the script has given some.
 func logged(t *testing.T, script string, environment ...string) map[string][]string {
 	t.Helper()
 	self, err := os.Executable()
@@ -51,6 +54,10 @@ func logged(t *testing.T, script string, environment ...string) map[string][]str
 	cmd.Stdout, cmd.Stderr = &out, &logs
 	require.NoError(t, cmd.Run(), "%s\n%s", out.String(), logs.String())
 	phase, lines := "", map[string][]string{}
+	var letters []string
+	for _, m := range nodeLetters.FindAllStringSubmatch(logs.String(), -1) {
+		letters = append(letters, m[1:]...)
+	}
 	for line := range strings.Lines(logs.String()) {
 		line = strings.TrimSpace(line)
 		if name, ok := strings.CutPrefix(line, "PHASE "); ok {
@@ -65,9 +72,19 @@ func logged(t *testing.T, script string, environment ...string) map[string][]str
 		severity = severity[strings.LastIndex(severity, " ")+1:]
 		text, ok = strings.CutPrefix(text, "[leastconntest:///logs] ")
 		require.True(t, ok || script == "costs", "the target is named: %s", line)
-		lines[phase] = append(lines[phase], severity+" "+text)
+		lines[phase] = append(lines[phase], severity+" "+strings.NewReplacer(letters...).Replace(text))
 	}
 	return lines
+}
+
+// nodeLetters are the lines that logLetters writes.
+var nodeLetters = regexp.MustCompile(`(?m)^NODE (\S+) (\S+)$`)
+
+// logLetters has the log show letters for the nodes.
+func logLetters(ns []*leastconntest.Node) {
+	for i, n := range ns {
+		fmt.Fprintf(os.Stderr, "NODE %s %c\n", n.Addr(), 'a'+i)
+	}
 }
 
 // Environment variables of gRPC's logger.
@@ -79,6 +96,8 @@ var (
 
 func logChanges(e *env, phase func(string)) {
 	ns := e.nodes("a", "b", "c")
+	slices.SortFunc(ns, func(a, b *leastconntest.Node) int { return strings.Compare(a.Addr(), b.Addr()) })
+	logLetters(ns)
 	phase("dial")
 	c := e.dialWith(leastconntest.ChannelConfig{Target: "logs"}, ns[:2]...)
 	phase("calls")
@@ -94,6 +113,15 @@ func logChanges(e *env, phase func(string)) {
 	ns[1].GoAway()
 	e.wait("another connection", func() bool { return ns[1].Conns() > conns })
 	c.waitReady(ns[1])
+	phase("other endpoints")
+	b := ns[1].Endpoint()
+	strange := leastconntest.Endpoints(ns[1:]...)
+	for i := range 12 {
+		strange = append(strange, resolver.Endpoint{Addresses: []resolver.Address{{Addr: fmt.Sprintf("10.0.0.%d:1\n\x1b[2J%s", 10+i, strings.Repeat("é", 100))}}})
+	}
+	require.NoError(e, c.Update(strange...))
+	require.NoError(e, c.Update(b))
+	require.NoError(e, c.Update(leastconntest.Endpoints(ns[1:]...)...))
 	phase("weights")
 	require.NoError(e, c.UpdateState(weighted(ns[1:], 2, 3)))
 	phase("configuration")
@@ -107,18 +135,29 @@ func logChanges(e *env, phase func(string)) {
 	require.NoError(e, c.Close())
 }
 
+// Who has joined and left is named, in lines that stay short, whatever a resolver calls them.
 func TestLogsOneLineForEachChange(t *testing.T) {
+	var names []string
+	for i := range 5 {
+		names = append(names, fmt.Sprintf(`"10.0.0.%d:1\n\x1b[2J%s…"`, 10+i, strings.Repeat("é", 24)))
+	}
+	strange := strings.Join(names, ", ")
 	require.Equal(t, map[string][]string{
 		"dial": {
 			`INFO resource key "leastconntest:///logs", configuration {}`,
-			`INFO 2 endpoints: 2 joined, 0 left, 0 changed`,
+			`INFO 2 endpoints: 2 joined ("a", "b"), 0 left, 0 changed`,
 		},
 		"calls":       nil,
 		"same list":   nil,
-		"scale-out":   {`INFO 3 endpoints: 1 joined, 0 left, 0 changed`},
-		"replaced":    {`INFO 2 endpoints: 0 joined, 1 left, 0 changed`},
+		"scale-out":   {`INFO 3 endpoints: 1 joined ("c"), 0 left, 0 changed`},
+		"replaced":    {`INFO 2 endpoints: 0 joined, 1 left ("a"), 0 changed`},
 		"reconnected": nil,
-		"weights":     {`INFO 2 endpoints: 0 joined, 0 left, 2 changed`},
+		"other endpoints": {
+			`INFO 14 endpoints: 12 joined (` + strange + ` and 7 more), 0 left, 0 changed`,
+			`INFO 1 endpoints: 0 joined, 13 left (` + strange + ` and 8 more), 0 changed`,
+			`INFO 2 endpoints: 1 joined ("c"), 0 left, 0 changed`,
+		},
+		"weights": {`INFO 2 endpoints: 0 joined, 0 left, 2 changed`},
 		"configuration": {
 			`INFO resource key "other\nkey", configuration {"resourceKey":"other\nkey","maxInFlight":7}`,
 			`INFO 2 endpoints: 0 joined, 0 left, 2 changed`, // without weights

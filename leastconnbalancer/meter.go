@@ -49,37 +49,57 @@ func (m *meter) follow(set *state.EndpointSet, locality, cluster string) {
 	set.SetLabels(locality, cluster)
 	m.gauges.follow(set.Ledger())
 	m.mu.Lock()
-	grown, old := m.grownLocked(), m.labels
+	grown := m.grownLocked()
 	if next := weak.Make(set); m.set != next {
 		m.set, m.recorded = next, state.Counters{}
 	}
 	m.labels = optionalValues(state.Labels{Locality: locality, Cluster: cluster}, set.Ledger().Key())
 	m.mu.Unlock()
-	m.record(grown, old)
+	m.record(grown)
 }
 
-// grown returns by how much the counters have grown since it was last called, in
-// the order of counts.
-func (m *meter) grownLocked() []uint64 {
+// growth is by how much counters have grown.
+type growth struct {
+	by         []uint64 // in the order of counts
+	byEndpoint []state.EndpointCounts
+	labels     []string // optional ones
+}
+
+// grownLocked returns by how much the counters have grown since it was last called.
+func (m *meter) grownLocked() growth {
 	set := m.set.Value()
 	if set == nil {
-		return nil
+		return growth{}
 	}
 	now := set.Counters()
-	by := make([]uint64, len(counts))
+	g := growth{make([]uint64, len(counts)), set.TakeEndpointCounts(), m.labels}
 	for i, c := range counts {
-		by[i] = c.of(now) - c.of(m.recorded)
+		if c.of != nil {
+			g.by[i] = c.of(now) - c.of(m.recorded)
+		}
 	}
 	m.recorded = now
-	return by
+	return g
 }
 
 // record records growth, and that there was none: a counter is seen at 0 before
 // it counts, so that nothing is missed of what it counts first.
-func (m *meter) record(grown []uint64, labels []string) {
-	for i, by := range grown {
+func (m *meter) record(g growth) {
+	for i, by := range g.by {
 		c := counts[i]
-		c.handle.Record(m.recorder, int64(by), slices.Concat([]string{m.target}, c.labels, labels)...)
+		labels := slices.Concat([]string{m.target}, c.labels, g.labels)
+		if c.of != nil {
+			c.handle.Record(m.recorder, int64(by), labels...)
+			continue
+		}
+		// Where the endpoint label is off, all of these are one series, and their sum is
+		// its value. So the series without an endpoint is no sum: it stays at 0.
+		c.handle.Record(m.recorder, 0, append(slices.Clip(labels), "")...)
+		for _, e := range g.byEndpoint {
+			if by := c.ofEndpoint(e); by > 0 || e.First {
+				c.handle.Record(m.recorder, int64(by), append(slices.Clip(labels), e.Address)...)
+			}
+		}
 	}
 }
 
@@ -90,15 +110,14 @@ func (m *meter) due() {
 		m.mu.Unlock()
 		return
 	}
-	var grown []uint64
+	var grown growth
 	if !m.collected {
 		grown = m.grownLocked()
 	}
 	m.collected = false
-	labels := m.labels
 	m.timer.Reset(flushPeriod)
 	m.mu.Unlock()
-	m.record(grown, labels)
+	m.record(grown)
 }
 
 // collect records the counters when gauges are collected.
@@ -109,9 +128,9 @@ func (m *meter) collect() {
 		return
 	}
 	m.collected = true
-	grown, labels := m.grownLocked(), m.labels
+	grown := m.grownLocked()
 	m.mu.Unlock()
-	m.record(grown, labels)
+	m.record(grown)
 }
 
 // close records what is left and reports no more. RPCs that end later are not
@@ -120,12 +139,12 @@ func (m *meter) close() {
 	m.mu.Lock()
 	was := m.closed
 	m.closed = true
-	grown, labels, timer := m.grownLocked(), m.labels, m.timer
+	grown, timer := m.grownLocked(), m.timer
 	m.mu.Unlock()
 	if was {
 		return
 	}
 	timer.Stop()
 	m.gauges.leave(m)
-	m.record(grown, labels)
+	m.record(grown)
 }

@@ -83,8 +83,8 @@ func TestCountersAreRecordedAtCollection(t *testing.T) {
 func TestCountersBeginAtZero(t *testing.T) {
 	inRecordedTime(t, func(t *testing.T, c *fakeConn, r *countRecorder) {
 		c.list(`{}`, "ab")
-		const moves = 3 * 6 // by reason
-		series := 5 + moves
+		const moves, endpoints = 3 * 6, 2 * 2 // by reason; picks and penalties of a and b
+		series := 5 + moves + endpoints
 		require.Len(t, r.ofType(estats.MetricTypeIntCount), series)
 		require.Equal(t, series, r.recorded)
 		require.Empty(t, r.seen())

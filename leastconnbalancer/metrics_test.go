@@ -65,6 +65,8 @@ func TestMetricsOfAChannel(t *testing.T) {
 		require.False(t, seen[metric(name)], "%s is there with reports only", name)
 		seen[metric(name)] = true
 	}
+	require.False(t, seen[metric("max_in_flight")], "nobody has a cap")
+	seen[metric("max_in_flight")] = true
 	require.Equal(t, leastconnbalancer.Metrics().Metrics(), seen, "Metrics leaves out none")
 	ch.calls(4)
 	held, _ := ch.hold(6)

@@ -55,6 +55,7 @@ func (cn *connection) RegisterHealthListener(listener func(balancer.SubConnState
 		if s.ConnectivityState != connectivity.Ready {
 			cn.setHealthStream(true)
 		}
+		cn.noteHealth(s)
 		listener(s)
 	})
 }

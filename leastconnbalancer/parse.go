@@ -8,6 +8,13 @@ import (
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/internal/reports"
 )
 
+// What the fields take that are fractions.
+var (
+	allowedPercent        = "a number above 0, at most 100"
+	allowedAggression     = fmt.Sprintf("a number from %v to %v", minAggression, maxAggression)
+	allowedMovesPerSecond = fmt.Sprintf("a number from 0, no moves, to %d", maxMovesPerSecond)
+)
+
 // fields are the members of a JSON object by name, for errors that name them.
 type fields map[string]json.RawMessage
 
@@ -86,19 +93,17 @@ func (f fields) readSlowStart(c *Config) error {
 		return fmt.Errorf("%s: field slowStart.window: value missing: want a duration, such as \"30s\"", Name)
 	}
 	c.SlowStart = &SlowStart{Window: *window}
-	allowed := "a number above 0, at most 100"
-	if err := s.read("slowStart.minWeightPercent", &c.SlowStart.MinWeightPercent, allowed); err != nil {
+	if err := s.read("slowStart.minWeightPercent", &c.SlowStart.MinWeightPercent, allowedPercent); err != nil {
 		return err
 	}
 	if p := c.SlowStart.MinWeightPercent; p != nil && (*p <= 0 || *p > 100) {
-		return s.wrong("slowStart.minWeightPercent", allowed)
+		return s.wrong("slowStart.minWeightPercent", allowedPercent)
 	}
-	allowed = fmt.Sprintf("a number from %v to %v", minAggression, maxAggression)
-	if err := s.read("slowStart.aggression", &c.SlowStart.Aggression, allowed); err != nil {
+	if err := s.read("slowStart.aggression", &c.SlowStart.Aggression, allowedAggression); err != nil {
 		return err
 	}
 	if a := c.SlowStart.Aggression; a != nil && (*a < minAggression || *a > maxAggression) {
-		return s.wrong("slowStart.aggression", allowed)
+		return s.wrong("slowStart.aggression", allowedAggression)
 	}
 	return nil
 }

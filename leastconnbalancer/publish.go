@@ -106,7 +106,11 @@ func (b *leastConn) failingPickerLocked() balancer.Picker {
 	}
 	cause := b.outage.noChildren
 	if n := b.levels.childrenLocked(); n > 0 {
-		cause = fmt.Errorf("%s: all %d endpoints are draining (weight 0)", Name, n)
+		why := "weight 0"
+		if b.load.drains {
+			why = "weight 0, or by Drain"
+		}
+		cause = fmt.Errorf("%s: all %d endpoints are draining (%s)", Name, n, why)
 	}
 	if cause == nil {
 		return base.NewErrPicker(errors.New("no endpoints to connect to"))

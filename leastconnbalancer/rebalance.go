@@ -1,7 +1,6 @@
 package leastconnbalancer
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/leastconn/grpc-leastconn/state"
@@ -20,7 +19,7 @@ type Rebalance struct {
 	MinAge *Duration `json:"minAge,omitempty"`
 
 	// DrainWithin is the time in which streams are asked, each at a random moment,
-	// that cannot stay where they are: on endpoints of weight 0 or not listed any more, of a lower
+	// that cannot stay where they are: on endpoints of weight 0, drained, or not listed any more, of a lower
 	// priority level than the one in use, or not healthy for 5 s, and on connections that the server is closing. By
 	// default 10 s; from 0 s, which is at once, to 1 h.
 	DrainWithin *Duration `json:"drainWithin,omitempty"`
@@ -55,12 +54,11 @@ func (f fields) readRebalance(c *Config) error {
 	}
 	r := &Rebalance{}
 	c.Rebalance = r
-	allowed := fmt.Sprintf("a number from 0, no moves, to %d", maxMovesPerSecond)
-	if err := within.read("rebalance.perSecond", &r.PerSecond, allowed); err != nil {
+	if err := within.read("rebalance.perSecond", &r.PerSecond, allowedMovesPerSecond); err != nil {
 		return err
 	}
 	if n := r.PerSecond; n != nil && !(*n >= 0 && *n <= maxMovesPerSecond) {
-		return within.wrong("rebalance.perSecond", allowed)
+		return within.wrong("rebalance.perSecond", allowedMovesPerSecond)
 	}
 	if err := within.readDuration("rebalance.minAge", &r.MinAge, maxMinAge); err != nil {
 		return err

@@ -64,11 +64,10 @@ func (c *child) reconnectLocked(idle balancer.State) balancer.State {
 		return idle
 	}
 	c.pauseLocked(d)
-	return balancer.State{
-		ConnectivityState: connectivity.TransientFailure,
-		Picker: base.NewErrPicker(fmt.Errorf("%s: endpoint %s: %d connections in a row ended within %v; the next one comes after %v",
-			Name, c.endpoint.Addresses[0].Addr, c.reconnects.short, minLifetime, d.Round(time.Millisecond))),
-	}
+	err := fmt.Errorf("%s: endpoint %s: %d connections in a row ended within %v; the next one comes after %v",
+		Name, c.endpoint.Addresses[0].Addr, c.reconnects.short, minLifetime, d.Round(time.Millisecond))
+	c.failedLocked(err)
+	return balancer.State{ConnectivityState: connectivity.TransientFailure, Picker: base.NewErrPicker(err)}
 }
 
 // pauseLocked has the child connect after d.

@@ -43,6 +43,8 @@ import (
 //	fails no way          RPCs fail, and say so
 //	goaway a              a sends a GOAWAY, and is connected to again
 //	stop a, start a       a dies, with its streams, and is back
+//	drain a, undrain a    Drain keeps RPCs from a; the last such call ends
+//	reaches a             an RPC comes to go to a; others may fail or go elsewhere until then
 //	unwell a, well a      a's health service says so
 //	count a2 b0           what the ledger knows, and has in flight
 //	conns a1 b1           the connections that nodes have accepted so far
@@ -66,7 +68,7 @@ func play(t *testing.T, rows ...row) {
 			if r.config == "" {
 				r.config = `{"failurePenalty":"0s"}`
 			}
-			s := &script{env: parallelEnv(t), row: r, nodes: map[string]*leastconntest.Node{}, players: map[string]*player{}, down: map[string]bool{}}
+			s := &script{env: parallelEnv(t), row: r, nodes: map[string]*leastconntest.Node{}, players: map[string]*player{}, down: map[string]bool{}, undrains: map[string][]func(){}}
 			for line := range strings.SplitSeq(strings.ReplaceAll(r.script, ";", "\n"), "\n") {
 				if line = strings.TrimSpace(line); line != "" {
 					s.line = line
@@ -82,10 +84,11 @@ func play(t *testing.T, rows ...row) {
 type script struct {
 	*env
 	row
-	line    string
-	nodes   map[string]*leastconntest.Node
-	down    map[string]bool // stopped or unwell
-	players map[string]*player
+	line     string
+	nodes    map[string]*leastconntest.Node
+	down     map[string]bool // stopped or unwell
+	undrains map[string][]func()
+	players  map[string]*player
 
 	sessions *sessions // nil without a statement on them
 }

@@ -11,6 +11,9 @@ type (
 	EndpointSnapshot = state.EndpointSnapshot
 	// MemberSnapshot is an endpoint as one channel lists it.
 	MemberSnapshot = state.MemberSnapshot
+	// ConnectivitySnapshot is the state of a channel's connection to an endpoint, since when
+	// it is so, and the last connection error.
+	ConnectivitySnapshot = state.ConnectivitySnapshot
 	// EndpointSetSnapshot is one channel: its canonical target, its counters.
 	EndpointSetSnapshot = state.EndpointSetSnapshot
 	// FleetSnapshot is what servers say of the endpoints, where the configuration has
@@ -28,7 +31,7 @@ type (
 // The states of an endpoint.
 const (
 	EndpointReady    = state.EndpointReady    // it may be chosen, its cap apart
-	EndpointDraining = state.EndpointDraining // it is ready with weight 0: RPCs live on, new ones go elsewhere
+	EndpointDraining = state.EndpointDraining // it is ready with weight 0, or drained by [Drain]: RPCs live on, new ones go elsewhere
 	EndpointNotReady = state.EndpointNotReady // it is listed and has no connection
 	EndpointDeparted = state.EndpointDeparted // no channel lists it, RPCs are in flight
 )

@@ -165,6 +165,7 @@ func (a *acquisition) waitOn(w *waiter) (outcome Outcome, stop func() bool) {
 		a.set.counters.RetriesToOtherEndpoint++
 	}
 	m := w.member
+	m.connection.picks++
 	a.lease, a.value = w.leave(), m.value
 	a.set.queue.lost--
 	w.remove()

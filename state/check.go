@@ -15,7 +15,7 @@ func (l *Ledger) Check() error {
 	var sum int64
 	for n := range l.endpoints {
 		sum += n.load.inFlight
-		errs = append(errs, n.check(), n.checkLoad(), n.checkLeases())
+		errs = append(errs, n.check(), n.checkLoad(), n.checkLeases(), n.checkDrains())
 	}
 	if sum != l.leases || sum < 0 {
 		errs = append(errs, fmt.Errorf("the terms in flight add up to %d with %d live leases", sum, l.leases))
@@ -33,7 +33,7 @@ func (l *Ledger) Check() error {
 		}
 	}
 	for r := range l.sets {
-		errs = append(errs, r.check(), r.checkQueue(), r.checkFree(), r.checkStartup())
+		errs = append(errs, r.check(), r.checkQueue(), r.checkFree(), r.checkStartup(), r.checkCounts())
 	}
 	return errors.Join(append(errs, l.checkClock(), l.checkCosts(), l.checkPlans())...)
 }
@@ -121,6 +121,9 @@ func (n *endpoint) checkLoad() error {
 	}
 	if failed != n.load.failed || units != n.load.penalty || n.load.inFlight < 0 {
 		return fmt.Errorf("endpoint %q: its load is %+v with %d units of penalty", n.addrs, n.load, units)
+	}
+	if n.load.inFlight > int64(n.highest) || n.failures+uint64(n.load.inFlight) > n.picks {
+		return fmt.Errorf("endpoint %q: %d in flight of at most %d, %d failures of %d picks", n.addrs, n.load.inFlight, n.highest, n.failures, n.picks)
 	}
 	return nil
 }

@@ -181,6 +181,8 @@ var corruptions = map[string]struct {
 	"busy ones":           {func(g *specimen) { g.full.busy-- }, "ready set with 6 eligible, 6 full and 5 busy has 6, 6 and 6"},
 	"granted ones":        {func(g *specimen) { g.granted.member.endpoint.granted++ }, "1 of its leases are granted, 2 are counted"},
 
+	"highest in flight":     {func(g *specimen) { g.gone.highest = 0 }, "in flight of at most 0"},
+	"failures":              {func(g *specimen) { g.gone.failures = g.gone.picks }, "failures of"},
 	"penalized unknown":     {func(g *specimen) { delete(g.Ledger.penalized, g.penalized) }, "with penalty 2 is penalized: false"},
 	"penalized for nothing": {func(g *specimen) { g.Ledger.penalized[g.gone] = struct{}{} }, "with penalty 0 is penalized: true"},
 	"penalized and gone":    {func(g *specimen) { g.Ledger.penalized[&endpoint{}] = struct{}{} }, "is gone and penalized"},

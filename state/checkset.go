@@ -14,6 +14,11 @@ func (r *EndpointSet) check() error {
 	fail := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("endpoint set %q: "+format, append([]any{r.name}, args...)...))
 	}
+	for m := range r.drained {
+		if _, ok := r.members[m]; !ok {
+			fail("member %q is drained and gone", m.addrs)
+		}
+	}
 	placed, waiting := 0, 0
 	for m := range r.members {
 		if m.endpoint == nil || !slices.Contains(m.endpoint.members, m) {

@@ -68,7 +68,7 @@ func (m *Member) checkConnecting() error {
 		return fmt.Errorf("%d reservations that nobody can take up", len(c.reserved))
 	case !connects:
 		return nil
-	case m.readySet != nil || c.weight == 0 || c.index >= len(h.members) || h.members[c.index] != m || c.score != m.connectingScore():
+	case m.readySet != nil || c.weight == 0 || m.drained || c.index >= len(h.members) || h.members[c.index] != m || c.score != m.connectingScore():
 		return fmt.Errorf("it connects at %d with weight %d and score %v, ready: %t", c.index, c.weight, c.score, m.readySet != nil)
 	case c.index > 0 && h.Less(c.index, (c.index-1)/2):
 		return fmt.Errorf("it is before %q in the heap", h.members[(c.index-1)/2].addrs)

@@ -57,6 +57,7 @@ func (v *ReadySet) choose(o *choiceOrder, forced bool, cost *Cost) (Lease, choic
 	}
 	c := o.Value(next)
 	v.picks++
+	c.connection.picks++
 	return v.ledger.newLease(c.endpoint, v.set, c.connection, cost), c
 }
 
@@ -76,6 +77,7 @@ func (v *ReadySet) chooseYoung(cost *Cost) (Lease, choice) {
 	o.Take(h, h != exact)
 	c := o.Value(h)
 	v.picks++
+	c.connection.picks++
 	return l.newLease(c.endpoint, v.set, c.connection, cost), c
 }
 

@@ -33,7 +33,7 @@ type memberConnecting struct {
 // may wait until a point of time: while the endpoint set has RPCs in flight and m
 // scores lower than every ready member, [EndpointSet.AcquireOrQueue] reserves them a
 // place there, which is counted as in flight. They get it when m is made ready. The
-// time holds for all of the ready set's. Set and Remove end it; so does a weight of 0.
+// time holds for all of the ready set's. Set and Remove end it; so do a weight of 0 and a drain.
 func (v *ReadySet) SetConnecting(m *Member, weight uint32, until time.Time) {
 	l := v.ledger
 	l.mu.Lock()
@@ -45,12 +45,12 @@ func (v *ReadySet) SetConnecting(m *Member, weight uint32, until time.Time) {
 		m.leaveReadySet()
 	}
 	v.connecting.until = until.Sub(l.clock.epoch)
-	c := m.connecting
-	if c != nil && (c.readySet != v || weight == 0) {
+	c, drains := m.connecting, weight == 0 || m.drained
+	if c != nil && (c.readySet != v || drains) {
 		m.stopConnecting()
 		c = nil
 	}
-	if weight == 0 {
+	if drains {
 		return
 	}
 	if c == nil || c.index == notConnecting {

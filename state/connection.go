@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 )
 
 // Connection is one transport to a member's endpoint, with the RPCs that were given to
@@ -12,6 +13,7 @@ import (
 type Connection struct {
 	// What a pick touches, in one line of memory.
 	inFlight  int64       // live leases on it
+	picks     uint64      // of the member on it, since these were last taken
 	fullAt    int64       // from how many on the server takes no more; noLimit: any number
 	limit     int64       // the server's, of streams; noLimit without one
 	idle      func()      // called when no RPC has it any more; nil unless it is closed
@@ -24,6 +26,8 @@ type Connection struct {
 	others   int64       // what else takes room
 	moved    int64       // of others, live leases of ledgers before
 	turnover turnover
+	number   uint64    // of the member's connections: 1 is the first
+	began    time.Time // zero for what stands before any
 }
 
 // NewConnection notes that m's endpoint has a new connection. RPCs that are given to m
@@ -32,7 +36,7 @@ func (m *Member) NewConnection() *Connection {
 	mu := m.set.ledger.mu
 	mu.Lock()
 	defer mu.Unlock()
-	c := &Connection{mu: mu, limit: noLimit, fullAt: noLimit}
+	c := &Connection{mu: mu, limit: noLimit, fullAt: noLimit, number: m.connection.number + 1, began: time.Now()}
 	if m.endpoint != nil {
 		m.connection.leave()
 		m.connection, c.member = c, m
@@ -45,6 +49,7 @@ func (m *Member) NewConnection() *Connection {
 // leave ends the connection's part in the member: what is in flight lives on.
 func (c *Connection) leave() {
 	c.member.set.lookAhead(false, c.turnover.ahead > 0)
+	c.member.picks += c.picks
 	c.member = nil
 }
 
@@ -77,6 +82,7 @@ func (c *Connection) MoveTo(m *Member) *Connection {
 	to := m.NewConnection()
 	c.mu.Lock()
 	others, moved, limit := c.others+c.inFlight, c.moved+c.inFlight, c.limit
+	number, began, ended := c.number, c.began, c.ended
 	c.next = to
 	c.mu.Unlock()
 	to.mu.Lock()
@@ -84,6 +90,7 @@ func (c *Connection) MoveTo(m *Member) *Connection {
 	to.others += others
 	to.moved += moved
 	to.limit = limit
+	to.number, to.began, to.ended = number, began, ended
 	to.updateRoom()
 	return to
 }
@@ -190,8 +197,11 @@ func (c *Connection) check(leases int64) error {
 	return nil
 }
 
-func (c *Connection) snapshot() ConnectionSnapshot {
-	s := ConnectionSnapshot{InFlight: c.inFlight, Limit: -1, Others: c.others, Full: c.full()}
+func (c *Connection) snapshot(now time.Time) ConnectionSnapshot {
+	s := ConnectionSnapshot{InFlight: c.inFlight, Limit: -1, Others: c.others, Full: c.full(), Number: c.number}
+	if c.number > 0 && !c.ended {
+		s.AgeSeconds = now.Sub(c.began).Seconds()
+	}
 	if c.limit != noLimit {
 		s.Limit = c.limit
 	}

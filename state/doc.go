@@ -25,6 +25,7 @@
 //     members that are new or back start slowly. A member may have a cap, and its
 //     connection a limit. RPCs that find no room wait in the queue of
 //     [EndpointSet.AcquireOrQueue].
+//   - A [Drain] keeps new RPCs from endpoints for all endpoint sets of a ledger.
 //   - Reports, see [EndpointSet.SetReports], say what other processes have in flight on a
 //     member's server. Of the members that have reported just now, and of the one that is
 //     next without reports, the one that has the least to do is chosen. Where reports
@@ -74,6 +75,8 @@
 //     RPC takes it up; it is given back when it cannot be, and after 10 s. Once nothing
 //     moves, planned loads are what is in flight. For level loads either reports are gone
 //     by, or planned loads, at no time both.
+//  9. A member takes no RPCs while its endpoint is drained, whatever its weight. An endpoint's
+//     drains end one by one, and all when nobody lists it any more.
 //
 // # Concurrency
 //

@@ -15,7 +15,8 @@ type endpoint struct {
 	leases     leaseList // live ones
 	picks      uint64    // leases, ever
 	ledger     *Ledger
-	connecting int      // members that RPCs may wait for
+	connecting int32    // members that RPCs may wait for
+	highest    int32    // in flight, ever
 	places     []place  // in the orders of the ready sets that may choose it
 	one        [1]place // room for the only one that most endpoints have
 
@@ -24,6 +25,10 @@ type endpoint struct {
 	arriving int32 // live leases that are places for such RPCs
 	leaving  int64 // units of those that were asked
 	shun     shun
+
+	failures             uint64        // leases that failed, ever
+	movedHere, movedAway uint64        // RPCs of sessions, ever
+	departedAt           time.Duration // when the last member left, by the ledger's clock
 
 	members []*Member      // at most one of each endpoint set
 	sets    []*EndpointSet // of each member: to find one, no other needs to be read
@@ -37,6 +42,7 @@ type endpoint struct {
 	left      []departure   // by target: those that have left it with RPCs in flight
 	takenIn   uint64        // the last update that has matched it
 	penalties []penalty     // by when they end
+	drains    []*drain      // while there is one, its members take no RPCs
 	rampStart time.Duration // of its last slow start
 	reported  reported
 }
@@ -69,6 +75,7 @@ func (n *endpoint) attach(m *Member, e Identity) {
 		was = m.addrs
 	} else {
 		m.endpoint = n
+		m.setDrained(n.isDrained())
 		n.summary.known = false
 		n.members, n.sets = append(n.members, m), append(n.sets, m.set)
 	}
@@ -83,10 +90,17 @@ func (n *endpoint) attach(m *Member, e Identity) {
 // detach ends m's membership.
 func (n *endpoint) detach(m *Member) {
 	m.endpoint = nil
+	m.setDrained(false)
 	n.summary.known = false
 	i := slices.Index(n.members, m)
 	n.members, n.sets = slices.Delete(n.members, i, i+1), slices.Delete(n.sets, i, i+1)
+	if len(n.members) == 0 {
+		n.endDrains()
+	}
 	n.depart(m.set.labels)
+	if len(n.members) == 0 {
+		n.departedAt = n.ledger.clock.read()
+	}
 	n.relist(m.addrs, nil)
 	n.ledger.retire(n)
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 	"unique"
@@ -26,9 +27,13 @@ type EndpointSet struct {
 	plan      *plan    // nil while no session has an RPC
 	startup   *startup // nil while no member connects that RPCs wait for
 	ahead     int      // connections that look ahead
-	closed    bool     // or about to be: nothing is chosen, nothing joins
+	drained   map[*Member]struct{}
+	closed    bool // or about to be: nothing is chosen, nothing joins
 	counters  *counters
 	warnings  []string
+	config    json.RawMessage
+
+	drainsChanged func() // called in a goroutine of its own; nil: nobody asks
 }
 
 // NewEndpointSet adds an endpoint set to the ledger. The name is shown in snapshots.
@@ -53,6 +58,14 @@ func (r *EndpointSet) SetWarnings(texts []string) {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
 	r.warnings = texts
+}
+
+// SetConfig sets what snapshots show as the configuration in use, a JSON value. It must
+// not be written to afterwards.
+func (r *EndpointSet) SetConfig(js json.RawMessage) {
+	r.ledger.mu.Lock()
+	defer r.ledger.mu.Unlock()
+	r.config = js
 }
 
 // Update changes the list. leave are the members whose endpoints are not listed
@@ -88,6 +101,7 @@ func (r *EndpointSet) Update(leave []*Member, join []Identity) []*Member {
 	for _, m := range leave {
 		m.leaving = m.endpoint != nil && m.set == r
 	}
+	r.ledger.clock.read()
 	known := r.match(join)
 	slowly := r.startsSlowly()
 	for i, e := range join {
@@ -115,6 +129,7 @@ func (r *EndpointSet) join(n *endpoint, e Identity, fresh *Member, slowly bool) 
 	}
 	if m == nil {
 		m = fresh
+		m.since = r.ledger.clock.now
 		r.members[m] = struct{}{}
 		if slowly {
 			m.slowStart.pending, m.slowStart.start = !known || n.slowStartPending(), n.rampStart
@@ -133,6 +148,7 @@ func (r *EndpointSet) removeMember(m *Member) {
 	}
 	m.stopConnecting()
 	m.connection.leave()
+	r.counters.keep(m)
 	delete(r.members, m)
 	m.endpoint.detach(m)
 }
@@ -170,7 +186,7 @@ func (r *EndpointSet) closeAll() []func() bool {
 	for _, v := range r.readySets {
 		r.counters.Picks += v.picks
 	}
-	r.members, r.readySets = nil, nil
+	r.members, r.readySets, r.drainsChanged = nil, nil, nil
 	r.counters.free, r.counters.closed = nil, true
 	delete(r.ledger.sets, r)
 	return stops

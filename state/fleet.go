@@ -12,7 +12,7 @@ type FleetSnapshot struct {
 	Told            int64   `json:"told"`            // endpoints whose last report counts
 	Silent          int64   `json:"silent"`          // endpoints that have not reported for three intervals, or not the truth
 	Others          int64   `json:"others"`          // RPCs in flight that are no leases of this ledger, at the last reports that count
-	Imbalance       float64 `json:"imbalance"`       // as that of the ledger, with others counted, of the endpoints whose report counts
+	Imbalance       float64 `json:"imbalance"`       // RPCs: as that of the ledger, with others counted, of the endpoints whose report counts
 }
 
 // add counts what an endpoint's server says.

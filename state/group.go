@@ -53,7 +53,7 @@ func (g *group) mustGo(now time.Duration) bool {
 		g.reason = MoveConnection
 	case !ready && now-g.notReady >= settle:
 		g.reason = MoveNotReady
-	case ready && m.weight == 0:
+	case m.draining():
 		g.reason = MoveDraining
 	case ready && v != nil && m.readySet.priority > v.priority:
 		g.reason = MovePriority

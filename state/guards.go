@@ -62,6 +62,9 @@ type counters struct {
 	penalty  time.Duration // the guards' FailurePenalty
 	free     []*leaseEntry // of released leases, for the next ones
 	closed   bool          // there are none: nothing is kept
+
+	gone  map[string]EndpointCounts // of members that have left, by address, not taken yet
+	taken EndpointCounts            // of all, ever
 }
 
 // Counters returns the endpoint set's counters. They are kept when it is closed.

@@ -119,6 +119,9 @@ func (l *Ledger) newLease(n *endpoint, r *EndpointSet, c *Connection, cost *Cost
 	} else {
 		n.count(1, cost.attach(s))
 	}
+	if n.load.inFlight > int64(n.highest) {
+		n.highest = int32(n.load.inFlight)
+	}
 	if c != nil {
 		s.connection = c
 		c.begin()
@@ -201,8 +204,12 @@ func (s *leaseEntry) end(how ending) {
 		}
 		c.end()
 	}
-	if how == endFailed && l.addPenalty(n, s.start+s.counters.penalty, units) {
-		s.counters.Penalties++
+	if how == endFailed {
+		n.failures++
+		if l.addPenalty(n, s.start+s.counters.penalty, units) {
+			s.counters.Penalties++
+			s.counters.penalized(n)
+		}
 	}
 	if c != nil && c.limit != noLimit {
 		c.lookAhead(l.clock.now)

@@ -38,9 +38,10 @@ type Ledger struct {
 	marks     int                       // leases that have one
 	lives     lives                     // of RPCs, while reports come in
 
-	extraUnits int64      // what live leases cost beyond one unit each
-	cooling    list.List  // of *leaseCost, whose units may change later, by when
-	costs      *costSizes // of the leases that have some; nil: none has had one
+	extraUnits    int64      // what live leases cost beyond one unit each
+	cooling       list.List  // of *leaseCost, whose units may change later, by when
+	costs         *costSizes // of the leases that have some; nil: none has had one
+	drainsInSteps int        // calls that bring members in line with drains
 
 	totals   totals
 	stepSize int    // see steps

@@ -2,6 +2,7 @@ package state
 
 import (
 	"math"
+	"time"
 
 	"github.com/leastconn/grpc-leastconn/state/internal/order"
 )
@@ -10,7 +11,7 @@ import (
 const noLimit = math.MaxInt64
 
 // Member is one endpoint of an endpoint set. While it is in a ready set, RPCs are
-// given to it: unless its weight is 0 or it is at its cap.
+// given to it: unless its weight is 0, its endpoint is drained or it is at its cap.
 //
 // It is busy when RPCs in flight alone reach its cap, or when its connection has no room
 // for more, and full when they reach its cap together with the penalties of its endpoint.
@@ -27,6 +28,7 @@ type Member struct {
 	connection *Connection // never nil
 	first      Connection  // before any other
 	weight     uint32
+	drained    bool // its endpoint is, whatever the weight
 	newcomer   bool // it takes its place anew
 
 	// What follows from that and from the endpoint's load.
@@ -39,6 +41,13 @@ type Member struct {
 	fallbackIn *choiceOrder
 	slowStart  memberSlowStart
 	connecting *memberConnecting // nil once it is neither waited for nor reserved
+
+	picks     uint64 // on connections that it had before, not taken yet
+	penalties uint64 // likewise
+	counted   bool   // its counts were taken, if only as 0
+
+	since        time.Duration // when it became ready, began to drain or stopped to be ready, by the ledger's clock
+	connectivity Connectivity  // as its balancer tells
 
 	id      string
 	addrs   []string // sorted, each once
@@ -71,7 +80,7 @@ func (m *Member) SetMaxInFlight(limit uint32) {
 	}
 }
 
-// changed brings everything in line with m's ready set, weight, cap and guards. Who
+// changed brings everything in line with m's ready set, weight, drains, cap and guards. Who
 // changes one of these calls it, and nothing else: the slow start first, which makes
 // the weight; then the orders; then what RPCs that wait were granted on m and may not
 // keep, and what room there is for them now.
@@ -106,9 +115,9 @@ func (n *endpoint) watch(m *Member) {
 	}
 }
 
-// eligible returns the ready set that m has a weight above 0 in, or nil.
+// eligible returns the ready set that m has a weight above 0 in, or nil: it does not drain.
 func (m *Member) eligible() *ReadySet {
-	if m.weight == 0 {
+	if m.weight == 0 || m.drained {
 		return nil
 	}
 	return m.readySet
@@ -184,6 +193,9 @@ func (m *Member) setFull(full, busy bool) {
 		case was && !is:
 			*n--
 		}
+	}
+	if full != m.full && m.endpoint != nil {
+		m.endpoint.summary.known = false
 	}
 	if v := m.eligibleIn; v != nil {
 		count(&v.full, full, m.full)

@@ -162,6 +162,7 @@ func (a *acquisition) takePlace(mv *move) bool {
 	s.endpoint.leases.push(s)
 	a.cost.bind(s)
 	mv.member.eligibleIn.picks++
+	mv.member.connection.picks++
 	if len(a.tried) > 0 {
 		a.set.counters.RetriesToOtherEndpoint++
 	}

@@ -113,6 +113,7 @@ func (w *waiter) grantNext() {
 	w.phase.Store(phaseGranted)
 	w.lease, w.member, w.readySet = lease, m, m.readySet
 	r.queue.granted[w] = struct{}{}
+	m.connection.picks-- // until it is taken up
 	m.endpoint.granted++
 	if r.guards.Wake == nil {
 		return

@@ -42,7 +42,7 @@ func (v *ReadySet) EndpointSet() *EndpointSet { return v.set }
 // Set makes m a ready member of the ready set, or changes the weight and the value
 // of one. A member of another ready set of the endpoint set moves over. The count
 // stays with the endpoint. A weight of 0 means drain: m is not chosen, its leases
-// live on. A member that has left its endpoint set is passed over.
+// live on. So does a [Drain] of its endpoint, whatever the weight. A member that has left its endpoint set is passed over.
 func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	v.ledger.mu.Lock()
 	defer v.ledger.mu.Unlock()
@@ -56,8 +56,12 @@ func (v *ReadySet) Set(m *Member, weight uint32, value any) {
 	if m.readySet == v && m.weight == weight && !m.slowStart.pending {
 		return
 	}
+	was, draining := m.readySet, m.draining()
 	m.readySet, m.weight, m.newcomer = v, weight, true
 	m.beginSlowStart(v.ledger.clock.read())
+	if was == nil || draining != m.draining() {
+		m.since = v.ledger.clock.now
+	}
 	m.changed()
 }
 
@@ -86,6 +90,7 @@ func (m *Member) updateChoice() {
 func (m *Member) leaveReadySet() {
 	m.readySet, m.weight, m.value = nil, 0, nil
 	m.changed()
+	m.since = m.set.ledger.clock.now
 }
 
 // Close takes the ready set's members out of it, step by step, and the ready set off

@@ -36,7 +36,7 @@ type MoveReason int
 // The reasons. Of all but the first, RPCs cannot stay where they are.
 const (
 	MoveLevel      MoveReason = iota // another endpoint has less load
-	MoveDraining                     // its endpoint has weight 0
+	MoveDraining                     // its endpoint has weight 0, or is drained
 	MoveDeparted                     // its endpoint is not listed any more
 	MovePriority                     // a higher priority level is in use
 	MoveConnection                   // its connection takes no more RPCs: the server, or the policy, has closed it

@@ -148,8 +148,17 @@ func (r *row) add(e *endpointTotal, s summary) {
 	if r.last != e {
 		r.endpoints, r.last = append(r.endpoints, *e), e
 		r.endpoints[len(r.endpoints)-1].summary = s
-	} else if was := &r.endpoints[len(r.endpoints)-1].summary; s.compare(*was) < 0 {
+		return
+	}
+	was := &r.endpoints[len(r.endpoints)-1].summary
+	limits := [2]int64{was.maxInFlight, s.maxInFlight}
+	if s.compare(*was) < 0 {
 		*was = s
+	}
+	for _, limit := range limits {
+		if limit > 0 {
+			was.lowerCap(limit)
+		}
 	}
 }
 

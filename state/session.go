@@ -67,6 +67,8 @@ func (k *Mark) bind(s *leaseEntry, r *EndpointSet, took bool) {
 		k.group.units += s.units()
 	}
 	if mv := k.session.move.Load(); mv != nil && mv.set.ledger == r.ledger && mv.asked != k {
+		s.endpoint.movedHere++
+		mv.from.movedAway++
 		mv.arrive()
 	}
 }

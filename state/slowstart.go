@@ -133,6 +133,7 @@ func (m *Member) updateSlowStart(now time.Duration) {
 		s.factor = 1
 	} else if s.nextStep <= now {
 		s.factor = guard.Factor(now - s.start)
+		m.endpoint.summary.known = false
 		s.nextStep = min(now+m.set.ledger.step(guard), s.start+guard.Window)
 	}
 	if m.ramping() {

@@ -78,6 +78,7 @@ func TestWhatRestartsASlowStart(t *testing.T) {
 		"the same again":  {func(e *env) { e.set("c", 1) }, 0.5},
 		"another weight":  {func(e *env) { e.set("c", 5) }, 0.5},
 		"drained":         {func(e *env) { e.set("c", 0); e.set("c", 1) }, 0.5},
+		"by Drain":        {func(e *env) { e.ledger.Drain("c").End() }, 0.5},
 		"not ready":       {func(e *env) { e.readySet.Remove(e.members["c"]); e.set("c", 1) }, 0.5},
 		"another level":   {func(e *env) { e.endpointSet.NewReadySet(1).Set(e.members["c"], 1, "c"); e.set("c", 1) }, 0.5},
 		"another list":    {func(e *env) { e.add("d") }, 0.5},

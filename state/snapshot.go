@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -16,7 +17,7 @@ type Snapshot struct {
 	Waiting      int64                 `json:"waiting"`     // RPCs that wait for room
 	Reserved     int64                 `json:"reserved"`    // of those in flight, RPCs that wait for an endpoint to connect
 	Moving       int64                 `json:"moving"`      // streams of sessions that were asked to go elsewhere, and may do so still
-	Imbalance    float64               `json:"imbalance"`   // most minus fewest in flight over relative weight
+	Imbalance    float64               `json:"imbalance"`   // RPCs: most minus fewest in flight over relative weight, of those that are neither full nor start slowly
 	Fleet        FleetSnapshot         `json:"fleet,omitzero"`
 	Endpoints    []EndpointSnapshot    `json:"endpoints"`    // by first address, then id
 	EndpointSets []EndpointSetSnapshot `json:"endpointSets"` // by name
@@ -27,6 +28,7 @@ type EndpointSnapshot struct {
 	ID            string           `json:"id,omitempty"`
 	Addresses     []string         `json:"addresses"` // sorted
 	State         EndpointState    `json:"state"`
+	Drained       bool             `json:"drained,omitempty"` // by Drain: it takes no new RPCs, whatever weights it has
 	InFlight      int64            `json:"inFlight"`
 	Units         int64            `json:"units"`         // what those cost: one each, unless their calls said more
 	Granted       int64            `json:"granted"`       // of those, what RPCs that wait have not taken up
@@ -37,6 +39,13 @@ type EndpointSnapshot struct {
 	Penalty       int64            `json:"penalty"`       // units that fresh failures have left
 	OldestSeconds float64          `json:"oldestSeconds"` // age of the oldest lease; 0 without one
 	Members       []MemberSnapshot `json:"members"`       // by endpoint set; none once departed
+
+	Number       uint64  `json:"number"`              // tells it from every other that the ledger has or had
+	StateSeconds float64 `json:"stateSeconds"`        // how long it is in its state
+	Highest      int64   `json:"highestInFlight"`     // since the ledger knows the endpoint
+	Failures     uint64  `json:"failures,omitempty"`  // of its picks, attempts that failed
+	MovedHere    uint64  `json:"movedHere,omitempty"` // streams of sessions that came because they were asked to move
+	MovedAway    uint64  `json:"movedAway,omitempty"` // those that went elsewhere
 }
 
 // MemberSnapshot is an endpoint as one endpoint set lists it.
@@ -44,7 +53,7 @@ type MemberSnapshot struct {
 	EndpointSet     string             `json:"endpointSet"`
 	Ready           bool               `json:"ready"`              // it is in a ready set, and what follows is the ready set's
 	Priority        uint32             `json:"priority"`           // 0 is the highest
-	Weight          uint32             `json:"weight"`             // 0 while ready: draining
+	Weight          uint32             `json:"weight"`             // the resolver's; 0 while ready: draining
 	EffectiveWeight float64            `json:"effectiveWeight"`    // weight × slowStartFactor, or one next to nothing away
 	Score           float64            `json:"score"`              // (units + penalty + phase) / effectiveWeight; 0 unless it may be chosen
 	Next            bool               `json:"next,omitempty"`     // the next pick of the ready set is its, unless a report makes it another's
@@ -54,6 +63,9 @@ type MemberSnapshot struct {
 	Connection      ConnectionSnapshot `json:"connection"`
 	SlowStartFactor float64            `json:"slowStartFactor"` // of its weight: below 1 while it starts slowly
 	Report          ReportSnapshot     `json:"report,omitzero"`
+
+	SinceSeconds float64              `json:"sinceSeconds"` // how long it is ready, or drains, or is not ready
+	Connectivity ConnectivitySnapshot `json:"connectivity,omitzero"`
 }
 
 // ConnectionSnapshot is a member's connection, or its last one.
@@ -62,6 +74,9 @@ type ConnectionSnapshot struct {
 	Limit    int64 `json:"limit"`            // the server's, of streams; -1: none
 	Others   int64 `json:"others,omitempty"` // other streams that take room
 	Full     bool  `json:"full,omitempty"`   // the server takes no more
+
+	Number     uint64  `json:"number,omitempty"`     // of the member's connections, from 1; 0 before any
+	AgeSeconds float64 `json:"ageSeconds,omitempty"` // since the connection is up; 0 once it is not
 }
 
 // EndpointSetSnapshot is one balancer's part in a ledger.
@@ -74,6 +89,8 @@ type EndpointSetSnapshot struct {
 	Moving   int64  `json:"moving"`   // of sessions, those that move
 	Counters
 	Warnings []string `json:"warnings,omitempty"` // what of its configuration has no effect
+
+	Config json.RawMessage `json:"config,omitempty"` // in use, with its defaults
 }
 
 // Snapshot returns the ledger as it is now. The slices are the caller's.
@@ -97,11 +114,12 @@ func (l *Ledger) snapshot(inSteps bool) Snapshot {
 			return cmp.Or(cmp.Compare(a.EndpointSet, b.EndpointSet), cmp.Compare(a.Priority, b.Priority))
 		})
 		n.State = n.state()
+		n.StateSeconds = n.stateSeconds()
 		s.InFlight += n.InFlight
 		s.Granted += n.Granted
 		s.Reserved += n.Reserved
 		if m, ok := n.Eligible(); ok {
-			loads = append(loads, levelLoad{m.Priority, m.Weight, n.InFlight, n.Report()})
+			loads = append(loads, levelLoad{m.Priority, m.Weight, n.InFlight, n.Penalty, n.heldBack(m.Priority), n.Report()})
 		}
 		s.Fleet.add(n.Report())
 	}
@@ -144,7 +162,7 @@ func (l *Ledger) collect(inSteps bool) Snapshot {
 		first := len(all)
 		e := n.snapshot(now)
 		for _, m := range n.members {
-			all = append(all, m.snapshot())
+			all = append(all, m.snapshot(l.clock.epoch.Add(now)))
 			e.Reserved += m.reserved()
 		}
 		e.Members = all[first:len(all):len(all)]
@@ -170,6 +188,7 @@ func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
 	return EndpointSnapshot{
 		ID:            n.id,
 		Addresses:     n.addrs,
+		Drained:       n.isDrained(),
 		InFlight:      n.load.inFlight,
 		Units:         n.load.units,
 		Granted:       n.granted,
@@ -178,7 +197,22 @@ func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
 		Picks:         n.picks,
 		Penalty:       n.load.penalty,
 		OldestSeconds: n.oldest(now).Seconds(),
+
+		Number:       n.number,
+		StateSeconds: n.departed(now).Seconds(),
+		Highest:      int64(n.highest),
+		Failures:     n.failures,
+		MovedHere:    n.movedHere,
+		MovedAway:    n.movedAway,
 	}
+}
+
+// departed returns how long n has had no member, 0 while it has one.
+func (n *endpoint) departed(now time.Duration) time.Duration {
+	if len(n.members) > 0 {
+		return 0
+	}
+	return now - n.departedAt
 }
 
 // oldest returns the age of n's oldest lease, 0 without one.
@@ -189,17 +223,19 @@ func (n *endpoint) oldest(now time.Duration) time.Duration {
 	return now - n.leases.oldest.start
 }
 
-func (m *Member) snapshot() MemberSnapshot {
+func (m *Member) snapshot(now time.Time) MemberSnapshot {
 	s := MemberSnapshot{EndpointSet: m.set.name, SlowStartFactor: m.slowStart.factor}
+	s.SinceSeconds = (now.Sub(m.set.ledger.clock.epoch) - m.since).Seconds()
+	s.Connectivity = m.connectivity.snapshot(now)
 	if m.limit != noLimit {
 		s.MaxInFlight = m.limit
 	}
-	s.Connection = m.connection.snapshot()
+	s.Connection = m.connection.snapshot(now)
 	if m.readySet == nil {
 		return s
 	}
 	s.Ready, s.Priority, s.Weight = true, m.readySet.priority, m.weight
-	s.Draining, s.Full = m.weight == 0, m.full
+	s.Draining, s.Full = m.draining(), m.full
 	s.Report = m.reportSnapshot()
 	if h := m.anyHandle(); h != order.None {
 		s.EffectiveWeight = m.readySet.order.ClassWeight(h)
@@ -216,7 +252,7 @@ func (r *EndpointSet) snapshot() EndpointSetSnapshot {
 	return EndpointSetSnapshot{
 		Sessions: r.plan.sessions(), Moving: r.plan.moving(),
 		Name: r.name, Waiting: int64(r.queue.waiting()), Granted: int64(len(r.queue.granted)), Reserved: r.startup.reserved(),
-		Counters: r.countersLocked(), Warnings: slices.Clone(r.warnings),
+		Counters: r.countersLocked(), Warnings: slices.Clone(r.warnings), Config: r.config,
 	}
 }
 

@@ -135,6 +135,7 @@ func (a *acquisition) takeUp(res *reservation) (Outcome, func() bool) {
 	n.leases.push(s)
 	a.lease, a.value = res.lease, res.member.value
 	res.member.connecting.readySet.picks++
+	res.member.connection.picks++
 	if len(a.tried) > 0 {
 		a.set.counters.RetriesToOtherEndpoint++
 	}

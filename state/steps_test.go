@@ -20,6 +20,7 @@ type crowd struct {
 	ready  []*ReadySet
 	ms     [][]*Member
 	leases []Lease
+	drains []*Drain
 	pauses int
 	first  func() // at the first pause
 	random *rand.Rand
@@ -78,7 +79,7 @@ func (c *crowd) pause() {
 	require.NoError(c, c.Check())
 	other := 1 + c.random.IntN(len(c.sets)-1)
 	k := c.random.IntN(crowdSize)
-	switch m, v := c.ms[other][k], c.ready[other]; c.random.IntN(8) {
+	switch m, v := c.ms[other][k], c.ready[other]; c.random.IntN(10) {
 	case 0, 1:
 		c.acquire(other)
 	case 2:
@@ -91,6 +92,13 @@ func (c *crowd) pause() {
 		v.Set(m, uint32(c.random.IntN(4)), k)
 	case 6:
 		m.SetMaxInFlight(uint32(c.random.IntN(3)))
+	case 8:
+		c.drains = append(c.drains, c.Drain(fmt.Sprint("v4 ", []int{k, 7}[c.random.IntN(2)])))
+	case 9:
+		if n := len(c.drains); n > 0 {
+			c.drains[n-1].End()
+			c.drains = c.drains[:n-1]
+		}
 	case 7:
 		id := identities(crowdSize)[k]
 		id.Addrs = id.Addrs[:1+c.random.IntN(2)]
@@ -136,6 +144,7 @@ func TestLongWorkLetsOthersBetween(t *testing.T) {
 		"close":           {func(c *crowd) { c.sets[0].Close() }, crowdSize},
 		"close ready set": {func(c *crowd) { c.ready[0].Close() }, crowdSize},
 		"guards":          {func(c *crowd) { c.sets[0].SetGuards(Guards{}) }, crowdSize},
+		"drain":           {func(c *crowd) { c.Drain("v4 7").End() }, 2 * 5},
 		"page":            {func(c *crowd) { c.SnapshotInSteps() }, crowdSize},
 		"gauges":          {func(c *crowd) { c.Totals(c.Totals(nil)) }, 2 * crowdSize},
 		"slow start":      {func(*crowd) { time.Sleep(time.Second); synctest.Wait() }, 5 * 5 * crowdSize},

@@ -11,7 +11,7 @@ type EndpointState string
 // The states of an endpoint.
 const (
 	EndpointReady    EndpointState = "ready"     // it may be chosen, its cap apart
-	EndpointDraining EndpointState = "draining"  // it is ready with weight 0: RPCs live on, new ones go elsewhere
+	EndpointDraining EndpointState = "draining"  // it is ready with weight 0, or drained: RPCs live on, new ones go elsewhere
 	EndpointNotReady EndpointState = "not_ready" // it is listed and has no connection
 	EndpointDeparted EndpointState = "departed"  // no endpoint set lists it, RPCs are in flight
 )
@@ -30,6 +30,24 @@ func (n EndpointSnapshot) state() EndpointState {
 		return EndpointDraining
 	}
 	return EndpointNotReady
+}
+
+// stateSeconds returns how long the endpoint is in its state, as its members tell; its
+// own, once it has none.
+func (n EndpointSnapshot) stateSeconds() float64 {
+	longest, shortest := 0.0, math.Inf(1)
+	for _, m := range n.Members {
+		if is := (EndpointSnapshot{Members: []MemberSnapshot{m}}).state(); is == n.State {
+			longest, shortest = max(longest, m.SinceSeconds), min(shortest, m.SinceSeconds)
+		}
+	}
+	switch n.State {
+	case EndpointDeparted:
+		return n.StateSeconds
+	case EndpointNotReady: // since the last one
+		return shortest
+	}
+	return longest
 }
 
 // Address returns the first of the endpoint's addresses, which names it where there
@@ -54,12 +72,22 @@ func (n EndpointSnapshot) Eligible() (MemberSnapshot, bool) {
 	return best, found
 }
 
+// heldBack reports whether a guard keeps RPCs from the endpoint in the level: an endpoint set
+// gives it none there while it is full, or fewer while it starts slowly. It says nothing of
+// how level the others are.
+func (n EndpointSnapshot) heldBack(priority uint32) bool {
+	return slices.ContainsFunc(n.Members, func(m MemberSnapshot) bool {
+		return m.Ready && !m.Draining && m.Priority == priority && (m.Full || m.SlowStartFactor < 1)
+	})
+}
+
 // levelLoad is what an endpoint that may be chosen has in flight, with the priority
 // level and the weight that it is chosen by.
 type levelLoad struct {
-	priority, weight uint32
-	inFlight         int64
-	report           ReportSnapshot
+	priority, weight  uint32
+	inFlight, penalty int64
+	heldBack          bool
+	report            ReportSnapshot
 }
 
 // firstLevel returns the highest priority level that has endpoints.
@@ -71,22 +99,26 @@ func firstLevel(loads []levelLoad) uint32 {
 	return level
 }
 
-// imbalance returns the most minus the fewest in flight on the endpoints of the
-// highest priority level that has ready ones, each over its weight relative to
-// the mean of theirs. With equal weights that is a difference of counts.
+// imbalance returns by how many RPCs endpoints differ, of the highest priority level that has
+// ready ones: the most minus the fewest in flight, each over its weight relative to the mean
+// of theirs. With equal weights that is a difference of counts. Endpoints that are held back
+// are left out: others have more because these have less, or nothing is to be done about
+// what they have.
+//
+// A penalty fills its endpoint up, since RPCs are kept from it so, and does not make it the
+// one with the most.
 func imbalance(loads []levelLoad) float64 {
 	level := firstLevel(loads)
 	count, sum, most, fewest := 0, 0.0, 0.0, math.Inf(1)
 	for _, n := range loads {
-		if n.priority == level {
-			count++
-			sum += float64(n.weight)
-			over := float64(n.inFlight) / float64(n.weight)
-			most, fewest = max(most, over), min(fewest, over)
+		if n.priority != level || n.heldBack {
+			continue
 		}
+		count++
+		w := float64(n.weight)
+		sum += w
+		most = max(most, float64(n.inFlight)/w)
+		fewest = min(fewest, float64(n.inFlight+n.penalty)/w)
 	}
-	if count == 0 {
-		return 0
-	}
-	return (most - fewest) * sum / float64(count)
+	return max(0, most-fewest) * sum / float64(max(1, count))
 }

@@ -19,11 +19,13 @@ type Totals struct {
 }
 
 // AddressLoad is what is in flight on the endpoints that have an address as their
-// first one.
+// first one, and what they may be given.
 type AddressLoad struct {
-	Address  string
-	InFlight int64
-	Report   ReportSnapshot // of several that report, their others and the greater age
+	Address         string
+	InFlight        int64
+	MaxInFlight     int64          // the lowest of its endpoint sets' caps; 0 without one. Of several endpoints, the sum, if each has one
+	EffectiveWeight float64        // as it is chosen by first; 0 unless it may be. Likewise
+	Report          ReportSnapshot // of several that report, their others and the greater age
 }
 
 // LedgerTotals are the totals of a ledger's endpoints, with what [SeriesOf] needs.
@@ -86,10 +88,10 @@ func sum(endpoints []endpointTotal) Totals {
 		t.InFlight += n.inFlight
 		t.Endpoints[n.state]++
 		t.Fleet.add(n.report)
-		t.ByAddress = append(t.ByAddress, AddressLoad{n.address, n.inFlight, n.report})
+		t.ByAddress = append(t.ByAddress, AddressLoad{n.address, n.inFlight, n.maxInFlight, n.effectiveWeight, n.report})
 		oldest = max(oldest, n.oldest)
 		if n.state == EndpointReady {
-			loads = append(loads, levelLoad{n.priority, n.weight, n.inFlight, n.report})
+			loads = append(loads, levelLoad{n.priority, n.weight, n.inFlight, n.penalty, n.heldBack, n.report})
 		}
 	}
 	t.OldestSeconds = oldest.Seconds()
@@ -115,6 +117,12 @@ func byAddress(loads []AddressLoad) []AddressLoad {
 // add adds what another endpoint with the address has.
 func (a *AddressLoad) add(b AddressLoad) {
 	a.InFlight += b.InFlight
+	a.EffectiveWeight += b.EffectiveWeight
+	if a.MaxInFlight > 0 && b.MaxInFlight > 0 {
+		a.MaxInFlight += b.MaxInFlight
+	} else {
+		a.MaxInFlight = 0
+	}
 	sum := better(a.Report, b.Report)
 	if a.Report.Told && b.Report.Told {
 		sum.Others += a.Report.Others
@@ -128,6 +136,7 @@ func (a *AddressLoad) add(b AddressLoad) {
 type endpointTotal struct {
 	address  string
 	inFlight int64
+	penalty  int64
 	oldest   time.Duration // age of its oldest lease
 	report   ReportSnapshot
 	summary
@@ -154,7 +163,7 @@ func (l *Ledger) collectTotals(t *LedgerTotals) {
 			n.summary, n.parts = n.newSummary(), n.newParts()
 			steps.did(unitLook * len(n.members) * max(1, len(n.parts)))
 		}
-		e := endpointTotal{address: n.address(), inFlight: n.load.inFlight, oldest: n.oldest(now), summary: n.summary, parts: n.parts}
+		e := endpointTotal{address: n.address(), inFlight: n.load.inFlight, penalty: n.load.penalty, oldest: n.oldest(now), summary: n.summary, parts: n.parts}
 		if t.interval > 0 {
 			e.report = n.reportLocked()
 			steps.did(unitLook * len(n.members))
@@ -185,12 +194,16 @@ func (n *endpoint) address() string {
 
 // summary is what an endpoint's members say of it: its state and, where it may be
 // chosen, the priority level and the weight of its first member of the highest level.
-// It is made when it is asked for, and kept until a member changes.
+// It is made when it is asked for, and kept until a member changes, as by being full or
+// having room again.
 type summary struct {
 	known            bool
 	labels           labels // of all of them, or none where they differ
 	state            EndpointState
 	priority, weight uint32
+	effectiveWeight  float64
+	heldBack         bool  // in the level: a member is full or starts slowly
+	maxInFlight      int64 // the lowest of their caps; 0 without one
 }
 
 // newSummary returns the summary of all members.
@@ -227,9 +240,11 @@ func (n *endpoint) summarize(of labels) summary {
 	s := summary{known: true, labels: of, state: EndpointDeparted}
 	var best *Member
 	for _, m := range n.members {
-		switch {
-		case of != labels{} && m.set.labels != of:
+		if of != (labels{}) && m.set.labels != of {
 			continue
+		}
+		s.lowerCap(m.limit)
+		switch {
 		case m.eligible() != nil:
 			if best == nil || cmp.Or(cmp.Compare(m.readySet.priority, best.readySet.priority), cmp.Compare(m.set.name, best.set.name)) < 0 {
 				best = m
@@ -240,8 +255,22 @@ func (n *endpoint) summarize(of labels) summary {
 			s.state = EndpointNotReady
 		}
 	}
-	if best != nil {
-		s.state, s.priority, s.weight = EndpointReady, best.readySet.priority, best.weight
+	if best == nil {
+		return s
+	}
+	s.state, s.priority = EndpointReady, best.readySet.priority
+	s.weight, s.effectiveWeight = best.weight, best.effectiveWeight()
+	for _, m := range n.members {
+		if v := m.eligible(); v != nil && v.priority == s.priority && (of == labels{} || m.set.labels == of) {
+			s.heldBack = s.heldBack || m.full || m.ramping()
+		}
 	}
 	return s
+}
+
+// lowerCap takes up a member's cap, if it is the lowest so far.
+func (s *summary) lowerCap(limit int64) {
+	if limit != noLimit && (s.maxInFlight == 0 || limit < s.maxInFlight) {
+		s.maxInFlight = limit
+	}
 }

@@ -34,12 +34,61 @@ func TestTotals(t *testing.T) {
 		last = e.ledger.Totals(last)
 		got := last.Totals
 		got.OldestSeconds = 0
+		for i := range got.ByAddress {
+			got.ByAddress[i].EffectiveWeight = 0
+		}
 		if step.want.Endpoints == nil {
 			step.want.Endpoints = map[state.EndpointState]int64{}
 		}
 		require.Equal(t, step.want, got, step.name)
 		require.NoError(t, e.ledger.Check())
 	}
+}
+
+// limits returns the caps and the effective weights in a target's last series, by address.
+func limits(target string, ledgers ...*state.Ledger) (got []any) {
+	var of []*state.LedgerTotals
+	for _, l := range ledgers {
+		of = append(of, l.Totals(l.Totals(nil)))
+	}
+	all := state.SeriesOf(target, of)
+	for _, a := range all[len(all)-1].ByAddress {
+		got = append(got, a.Address, a.MaxInFlight, a.EffectiveWeight)
+	}
+	return got
+}
+
+// Totals have each address's lowest cap and its weight as it is in effect.
+func TestCapsAndWeightsInTotals(t *testing.T) {
+	inTime(t, func(e *env) {
+		x := labelled(e.T, e.ledger, "east", "", "a", 0, "b", 0, "c", 0)
+		pass(time.Minute) // all are warm
+		x.guard(linear)
+		x.members["a"].SetMaxInFlight(7)
+		x.set("b", 0)
+		none := int64(0)
+		require.Equal(t, []any{"a", int64(7), 1.0, "b", none, 0.0, "c", none, 1.0}, limits("t", e.ledger))
+		x.list("d")
+		x.set("d", 8)
+		require.Equal(t, []any{"d", none, 0.8}, limits("t", e.ledger)[9:])
+		pass(5 * time.Second)
+		require.Equal(t, 8*x.share("d"), limits("t", e.ledger)[11])
+
+		y := labelled(e.T, e.ledger, "west", "", "a", 0, "c", 0)
+		y.members["a"].SetMaxInFlight(9)
+		y.members["c"].SetMaxInFlight(3)
+		require.Equal(t, []any{"a", int64(7), 1.0, "b", none, 0.0, "c", int64(3), 1.0}, limits("t", e.ledger)[:9])
+		x.remove("a")
+		require.Equal(t, []any{"a", int64(9), 1.0}, limits("t", e.ledger)[:3])
+
+		// Endpoints with one first address are one; what has no cap leaves the sum without.
+		for i, id := range []string{"second", "third"} {
+			m := y.endpointSet.Update(nil, []state.Identity{{ID: id, Addrs: []string{"a"}}})[0]
+			y.readySet.Set(m, 2, id)
+			m.SetMaxInFlight([]uint32{5, 0}[i])
+			require.Equal(t, []any{"a", []int64{14, 0}[i], 3.0 + 2*float64(i)}, limits("t", e.ledger)[:3])
+		}
+	})
 }
 
 // totals has in flight, imbalance, then states and addresses with numbers.

@@ -35,22 +35,23 @@ func TestTextShowsReports(t *testing.T) {
 	text := func() string {
 		all := regexp.MustCompile(` +`).ReplaceAllString(s.get("?key="+t.Name()), " ")
 		all = regexp.MustCompile(` (\d+m)?\d+(\.\d)?s `).ReplaceAllString(all, " AGE ")
+		all = regexp.MustCompile(` \d\.\d\d `).ReplaceAllString(all, " SCORE ")
 		_, all, _ = strings.Cut(all, "\n\n")
 		all, _, _ = strings.Cut(all, "\n\nchannel")
 		return all
 	}
 	require.Equal(t, `"TestTextShowsReports": 5 in flight, 0 waiting, spread 4.5, of the fleet 20 with 16 of others, 1 silent; endpoints: 4 ready
 
-endpoint state in flight penalty weight cap ramp priority oldest picks others report 
-a ready 2 0 1 - - 0 AGE 2 10 AGE 
-b ready 0 0 3 - - 0 - 0 6 AGE 
-c ready 3 0 1 - - 0 AGE 3 - silent for AGE 
-d ready 0 0 1 - - 0 - 0 - - `, text())
+endpoint state in flight penalty weight cap ramp priority oldest picks highest score failures in state connected others report 
+a ready 2 0 1 - - 0 AGE 2 2 SCORE 0 AGE - 10 AGE 
+b ready 0 0 3 - - 0 - 0 0 SCORE 0 AGE - 6 AGE 
+c ready 3 0 1 - - 0 AGE 3 3 SCORE 0 AGE - - silent for AGE 
+d ready 0 0 1 - - 0 - 0 0 SCORE 0 AGE - - - `, text())
 	require.Equal(t, state.FleetSnapshot{IntervalSeconds: 3600, Told: 2, Silent: 1, Others: 16, Imbalance: 20}, s.json("&key=" + t.Name()).Services[0].Fleet)
 	sv.SetReports(0)
 	require.Contains(t, text(), ` spread 4.5; endpoints: 4 ready
 
-endpoint state in flight penalty weight cap ramp priority oldest picks 
+endpoint state in flight penalty weight cap ramp priority oldest picks highest score failures in state connected 
 `)
 	require.NotContains(t, s.get("?format=json&key="+t.Name()), "fleet")
 	sv.SetReports(time.Hour)
@@ -66,7 +67,7 @@ func TestPageShowsReports(t *testing.T) {
 	page := s.do(http.MethodGet, "/?key="+t.Name(), browser).body
 	for _, part := range []string{
 		`<dt>spread of the fleet</dt><dd>18</dd>`, `<dt>others</dt><dd>16</dd>`, `<dt>silent</dt><dd>1</dd>`,
-		`<th class="n">in flight</th><th class="n extra">others</th><th class="n extra">report</th><th class="n">weight</th>`, "asked every 1h0m0s",
+		`value="-in_flight">in flight</button></th><th scope="col" class="n c-others"`, `value="-report">report</button></th><th scope="col" class="n c-highest"`, "asked every 1h0m0s",
 	} {
 		require.Contains(t, page, part)
 	}
@@ -89,12 +90,12 @@ func TestPageShowsReports(t *testing.T) {
 		}
 		require.Equal(t, i < 2, strings.Contains(got[i], `class="others"`))
 	}
-	require.Equal(t, "1 10 AGE 1 ", cells(got[0]))
-	require.Equal(t, "3 – AGE 1 ", cells(got[2]))
-	require.Equal(t, "0 – – 1 ", cells(got[3]))
+	require.Equal(t, "1 10 AGE 2 ", cells(got[0]))
+	require.Equal(t, "3 – AGE 3 ", cells(got[2]))
+	require.Equal(t, "0 – – 0 ", cells(got[3]))
 	require.Regexp(t, `>a[\s<]`, rows(s.get("?format=html&top=1&key=" + t.Name()))[0], "the most loaded, with others")
 
 	sv.SetReports(0)
 	page = s.do(http.MethodGet, "/?key="+t.Name(), browser).body
-	require.NotRegexp(t, `others|fleet|silent|report`, page)
+	require.NotRegexp(t, `others|fleet|silent|report`, page[strings.Index(page, "<main>"):strings.Index(page, "<footer>")])
 }

@@ -17,27 +17,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// defaultTop is how many endpoints of a service the page and the text show.
-const (
-	defaultTop = 100
-	maxTop     = 100_000
-)
-
-//go:embed page.html page.css page.js page.svg
+//go:embed page.html page.css page.js history.js page.svg
 var files embed.FS
 
 // assets are what the page loads, by the value of the query's "asset".
 var assets = map[string]string{
-	"page.css": "text/css; charset=utf-8",
-	"page.js":  "text/javascript; charset=utf-8",
-	"page.svg": "image/svg+xml",
+	"page.css":   "text/css; charset=utf-8",
+	"page.js":    "text/javascript; charset=utf-8",
+	"history.js": "text/javascript; charset=utf-8",
+	"page.svg":   "image/svg+xml",
 }
 
 // policy lets the page load what this handler serves and nothing else.
@@ -51,7 +43,11 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src
 //     json for those who accept that, else text;
 //   - key: only services whose resource key contains it;
 //   - q: only endpoints whose address or id contains it;
-//   - top: how many endpoints of each service, the most loaded first: 1 to
+//   - state: only endpoints that are ready, full, draining, not_ready or departed;
+//   - sort: the order of the endpoints: the name of a column, such as in_flight or
+//     failures, with "-" before it for the highest first. By default by name. JSON has
+//     that always;
+//   - top: how many endpoints of each service, by default the most loaded: 1 to
 //     100,000, by default 100. JSON has all of them.
 func Handler() http.Handler { return http.HandlerFunc(serve) }
 
@@ -90,7 +86,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 func serveAsset(w http.ResponseWriter, name string) {
 	contentType, ok := assets[name]
 	if !ok {
-		http.Error(w, fmt.Sprintf("asset %q: want page.css, page.js or page.svg", name), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("asset %q: want page.css, page.js, history.js or page.svg", name), http.StatusNotFound)
 		return
 	}
 	body, _ := files.ReadFile(name) // embedded
@@ -104,48 +100,13 @@ var contentTypes = map[string]string{
 	"json": "application/json",
 }
 
-// query is what is to be shown.
-type query struct {
-	format, key, text string
-	top               int
-}
-
-func parseQuery(values url.Values, accept string) (query, error) {
-	q := query{format: values.Get("format"), key: values.Get("key"), text: values.Get("q"), top: defaultTop}
-	if q.format == "" {
-		q.format = accepted(accept)
-	}
-	if _, ok := contentTypes[q.format]; !ok {
-		return q, fmt.Errorf("format %q: want html, text or json", q.format)
-	}
-	if top := values.Get("top"); top != "" {
-		n, err := strconv.Atoi(top)
-		if err != nil || n < 1 || n > maxTop {
-			return q, fmt.Errorf("top %q: want a whole number from 1 to %d", top, maxTop)
-		}
-		q.top = n
-	}
-	return q, nil
-}
-
-// accepted returns the format for an Accept header.
-func accepted(accept string) string {
-	switch {
-	case strings.Contains(accept, "text/html"):
-		return "html"
-	case strings.Contains(accept, "application/json"):
-		return "json"
-	}
-	return "text"
-}
-
 func (q query) render(all []state.Snapshot) ([]byte, error) {
 	var buf bytes.Buffer
 	var err error
 	switch q.format {
 	case "json":
 		js := json.NewEncoder(&buf)
-		js.SetIndent("", "  ")
+		js.SetIndent("", " ")
 		err = js.Encode(document{thisProcess, q.filter(all)})
 	case "html":
 		err = page.Execute(&buf, q.overview(all))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/debugpage"
+	"github.com/leastconn/grpc-leastconn/state"
 )
 
 const (
@@ -62,9 +63,11 @@ func TestWrongRequests(t *testing.T) {
 		{http.MethodGet, "?top=99999999999999999999", 400, `top "99999999999999999999": want a whole number from 1 to 100000`},
 		{http.MethodGet, "?top=2.5", 400, `top "2.5": want a whole number from 1 to 100000`},
 		{http.MethodGet, "?top=all%0aX-Header:1", 400, `top "all\nX-Header:1": want a whole number from 1 to 100000`},
-		{http.MethodGet, "?asset=handler.go", 404, `asset "handler.go": want page.css, page.js or page.svg`},
-		{http.MethodGet, "?asset=../page.css", 404, `asset "../page.css": want page.css, page.js or page.svg`},
-		{http.MethodGet, "?asset=page.html", 404, `asset "page.html": want page.css, page.js or page.svg`},
+		{http.MethodGet, "?state=READY", 400, `state "READY": want one of ready, full, draining, not_ready, departed`},
+		{http.MethodGet, "?sort=--weight", 400, `sort "--weight": want one of name, load, in_flight, others, report, highest, cap, score, weight, priority, failures, oldest, since, connected, picks, or one with - before it`},
+		{http.MethodGet, "?asset=handler.go", 404, `asset "handler.go": want page.css, page.js, history.js or page.svg`},
+		{http.MethodGet, "?asset=../page.css", 404, `asset "../page.css": want page.css, page.js, history.js or page.svg`},
+		{http.MethodGet, "?asset=page.html", 404, `asset "page.html": want page.css, page.js, history.js or page.svg`},
 		{http.MethodPost, "", 405, "method POST: want GET or HEAD"},
 		{http.MethodDelete, "?asset=page.css", 405, "method DELETE: want GET or HEAD"},
 		{http.MethodOptions, "", 405, "method OPTIONS: want GET or HEAD"},
@@ -122,7 +125,7 @@ func TestHead(t *testing.T) {
 
 func TestAssets(t *testing.T) {
 	s := newEnv(t)
-	for name, contentType := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "page.svg": "image/svg+xml"} {
+	for name, contentType := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "history.js": "text/javascript; charset=utf-8", "page.svg": "image/svg+xml"} {
 		want, err := os.ReadFile(name)
 		require.NoError(t, err)
 		a := s.do(http.MethodGet, "/?asset="+name, "*/*")
@@ -170,7 +173,9 @@ func TestReadsOnly(t *testing.T) {
 	}
 	after := sv.Ledger().Snapshot()
 	for i := range after.Endpoints { // they age
-		before.Endpoints[i].OldestSeconds, after.Endpoints[i].OldestSeconds = 0, 0
+		for _, n := range []*state.EndpointSnapshot{&before.Endpoints[i], &after.Endpoints[i]} {
+			n.OldestSeconds, n.StateSeconds, n.Members[0].SinceSeconds = 0, 0, 0
+		}
 	}
 	require.Equal(t, before, after)
 	require.NoError(t, sv.Ledger().Check())

@@ -1,12 +1,15 @@
 package debugpage_test
 
 import (
+	"encoding/json"
+	"errors"
 	"html"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/stretchr/testify/require"
@@ -34,12 +37,25 @@ func attack(t *testing.T) {
 	for _, name := range hostile {
 		s := serve(t, name, name, state.Identity{ID: name, Addrs: []string{name, name + " two"}}, state.Identity{Addrs: []string{"only " + name}})
 		s.load(s.members[0], 1)
+		s.unsound(name)
 	}
+}
+
+// unsound has the endpoints' connections fail with a text, by a configuration that has it.
+func (s *service) unsound(text string) {
+	for _, m := range s.members {
+		c := state.Connectivity{State: "TRANSIENT_FAILURE", Since: time.Now()}
+		c.Failed(errors.New(text))
+		m.SetConnectivity(c)
+	}
+	s.view.Remove(s.members[1])
+	js, _ := json.Marshal(map[string]string{"resourceKey": text})
+	s.SetConfig(js)
 }
 
 var (
 	tag    = regexp.MustCompile(`<(/?[a-zA-Z!][^>]*)>`)
-	quoted = regexp.MustCompile(`(title|value|href)="[^"]*"`)
+	quoted = regexp.MustCompile(`(title|value|href|data-h)="[^"]*"`)
 )
 
 // tagsOf returns those of a page, without what their quoted names are.
@@ -60,6 +76,7 @@ func TestHostileNamesInHTML(t *testing.T) {
 	for i := range harmless {
 		harmless[i] = serve(t, "service"+string(rune('a'+i)), "channel", state.Identity{ID: "id", Addrs: []string{"a", "b"}}, state.Identity{Addrs: []string{"c"}})
 		harmless[i].load(harmless[i].members[0], 1)
+		harmless[i].unsound("harmless")
 	}
 	want := shape()
 	for _, h := range harmless {

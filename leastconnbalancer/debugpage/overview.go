@@ -1,19 +1,29 @@
 package debugpage
 
 import (
-	"cmp"
+	"bytes"
+	"encoding/json"
 	"html/template"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-var page = template.Must(template.ParseFS(files, "page.html"))
+var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
+	"words":    func(s string) string { return strings.ReplaceAll(s, "_", " ") },
+	"indented": indented,
+}).ParseFS(files, "page.html"))
+
+// indented is a configuration for people.
+func indented(js json.RawMessage) string {
+	var buf bytes.Buffer
+	if json.Indent(&buf, js, "", "  ") != nil {
+		return string(js)
+	}
+	return buf.String()
+}
 
 // process says whose counts these are.
 type process struct {
@@ -28,8 +38,13 @@ type overview struct {
 	Process  process
 	Key      string
 	Text     string
+	State    string
+	States   []string // what State may be
+	Sort     string
+	Columns  []column // what Sort may be
 	Top      int
 	Services []service
+	Counters []string // of channels
 	Hints    []string // where to look when no channel is in use
 }
 
@@ -41,6 +56,9 @@ var hints = []string{
 	"Where to look: loadBalancingConfig, in place of loadBalancingPolicy, makes a wrong name an error; a service config from the resolver " +
 		"(a TXT record, xDS) replaces the default one; with GRPC_GO_LOG_SEVERITY_LEVEL=info gRPC logs which policy a channel switches to.",
 }
+
+// counters are the columns of the channels.
+var counters = []string{"picks", "waiting", "had to wait", "retried elsewhere", "penalties", "double releases"}
 
 // service is one resource key.
 type service struct {
@@ -54,9 +72,14 @@ type service struct {
 	Spread       string // most minus fewest
 	Fleet        *fleet // nil where reports are not used
 	States       []stateCount
+	Columns      []header
 	Rows         []row
-	Found        int // endpoints that fit the filter
-	More         int // of these, not shown
+	Found        int    // endpoints that fit the filter
+	More         int    // of these, not shown
+	By           string // the column that they are ordered by
+	Descending   bool
+	Whole        bool   // the rows are all endpoints there are
+	Newest       uint64 // number of the newest endpoint
 	EndpointSets []state.EndpointSetSnapshot
 }
 
@@ -65,59 +88,8 @@ type stateCount struct {
 	Count int
 }
 
-// row is one endpoint.
-type row struct {
-	Name       string
-	Addresses  string // those that the name does not tell
-	State      state.EndpointState
-	InFlight   int64
-	Units      int64 // that those cost
-	Report     report
-	Granted    int64 // of those in flight
-	Reserved   int64 // likewise
-	Leaving    int64 // likewise
-	Arriving   int64 // likewise
-	Penalty    int64
-	Weight     string
-	Cap        string
-	Full       string // why, when it has no room
-	SlowStart  string // the part of its weight that it has, while it starts slowly
-	Priority   string
-	Oldest     string
-	Picks      uint64
-	Level      float64 // in flight over weight, with what others have
-	LoadBar    int     // of 1000, what is in flight over weight
-	OthersBar  int     // of 1000, what others have, after it
-	PenaltyX   int     // of 1000, where the penalty begins, after these
-	PenaltyBar int     // of 1000, the penalty over weight
-	FairMark   int     // of 1000, where it would be if all were level
-}
-
-// services returns those that the query asks for. A ledger that nobody has any
-// more is left out: it only waits to be collected.
-func (q query) services(all []state.Snapshot) []state.Snapshot {
-	return slices.DeleteFunc(all, func(s state.Snapshot) bool {
-		return len(s.Endpoints)+len(s.EndpointSets) == 0 || !strings.Contains(s.ResourceKey, q.key)
-	})
-}
-
-// filter drops the endpoints that the query does not ask for.
-func (q query) filter(all []state.Snapshot) []state.Snapshot {
-	services := []state.Snapshot{} // in JSON, none is []
-	for _, s := range all {
-		s.Endpoints = slices.DeleteFunc(s.Endpoints, func(ep state.EndpointSnapshot) bool { return !q.fits(ep) })
-		services = append(services, s)
-	}
-	return services
-}
-
-func (q query) fits(ep state.EndpointSnapshot) bool {
-	return q.text == "" || strings.Contains(ep.ID, q.text) ||
-		slices.ContainsFunc(ep.Addresses, func(a string) bool { return strings.Contains(a, q.text) })
-}
-
 func (q query) overview(all []state.Snapshot) overview {
-	v := overview{Process: thisProcess, Key: q.key, Text: q.text, Top: q.top}
+	v := overview{Process: thisProcess, Key: q.key, Text: q.text, State: q.state, States: states, Sort: q.sort.String(), Columns: columns, Top: q.top, Counters: counters}
 	channels := 0
 	for _, s := range all {
 		v.Services = append(v.Services, q.service(s))
@@ -139,6 +111,7 @@ func (q query) service(s state.Snapshot) service {
 	for _, ep := range s.Endpoints {
 		counts[ep.State]++
 		v.ExtraUnits += ep.Units - ep.InFlight
+		v.Newest = max(v.Newest, ep.Number)
 		if q.fits(ep) {
 			v.Rows = append(v.Rows, scale.row(ep))
 		}
@@ -148,101 +121,23 @@ func (q query) service(s state.Snapshot) service {
 			v.States = append(v.States, stateCount{strings.ReplaceAll(string(is), "_", " "), counts[is]})
 		}
 	}
-	v.Found = len(v.Rows)
-	if v.Found > q.top {
-		slices.SortStableFunc(v.Rows, func(a, b row) int {
-			return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(b.InFlight, a.InFlight))
-		})
-		v.More = v.Found - q.top
-		v.Rows = v.Rows[:q.top]
-	}
+	q.cut(&v)
 	return v
 }
 
-// scale makes bars of one service comparable.
-type scale struct {
-	mean float64 // weight of those that may be chosen; 1 without one
-	fair float64 // what they would have in flight over weight, were they level; of those that report, where some do
-	most float64 // highest load over weight of all
-}
-
-// sums are over endpoints that may be chosen.
-type sums struct{ load, weights, endpoints float64 }
-
-func (s *sums) add(load int64, weight uint32) {
-	s.load += float64(load)
-	s.weights += float64(weight)
-	s.endpoints++
-}
-
-func scaleOf(endpoints []state.EndpointSnapshot) scale {
-	s := scale{mean: 1}
-	var all, told sums
-	for _, ep := range endpoints {
-		if m, ok := ep.Eligible(); ok {
-			all.add(ep.InFlight, m.Weight)
-			if r := ep.Report(); r.Told {
-				told.add(ep.InFlight+r.Others, m.Weight)
-			}
-		}
+// cut puts the rows in order and keeps the first of them.
+func (q query) cut(v *service) {
+	by := q.sort
+	v.Found, v.More = len(v.Rows), max(0, len(v.Rows)-q.top)
+	if by == (order{}) && v.More > 0 {
+		by = mostLoaded
 	}
-	if all.endpoints > 0 {
-		s.mean, s.fair = all.weights/all.endpoints, all.load/all.weights
+	by.sort(v.Rows)
+	v.Rows = v.Rows[:v.Found-v.More]
+	v.By, v.Columns = strings.ReplaceAll(by.column().Key, "_", " "), by.headers(v.Fleet != nil)
+	v.Descending = by.descending
+	v.Whole = v.More == 0 && !q.filtered()
+	for i := range v.Rows {
+		v.Rows[i].setCells(v.Columns)
 	}
-	if told.endpoints > 0 {
-		s.fair = told.load / told.weights
-	}
-	for _, ep := range endpoints {
-		s.most = max(s.most, s.perWeight(ep, ep.InFlight+ep.Report().Others+ep.Penalty))
-	}
-	return s
-}
-
-// perWeight returns a load over the endpoint's weight. One that may not be chosen is drawn as if
-// it had the mean weight.
-func (s scale) perWeight(ep state.EndpointSnapshot, load int64) float64 {
-	if m, ok := ep.Eligible(); ok {
-		return float64(load) / float64(m.Weight)
-	}
-	return float64(load) / s.mean
-}
-
-func (s scale) row(ep state.EndpointSnapshot) row {
-	said := ep.Report()
-	r := row{
-		Name: ep.Address(), State: ep.State, InFlight: ep.InFlight, Units: ep.Units, Granted: ep.Granted, Reserved: ep.Reserved, Leaving: ep.Leaving, Arriving: ep.Arriving, Penalty: ep.Penalty,
-		Picks: ep.Picks, Report: reportOf(said), Level: s.perWeight(ep, ep.InFlight+said.Others),
-	}
-	if others := ep.Addresses; ep.ID != "" {
-		r.Name, r.Addresses = ep.ID, strings.Join(others, ", ")
-	} else if len(others) > 1 {
-		r.Addresses = strings.Join(others[1:], ", ")
-	}
-	if m, ok := ep.Eligible(); ok {
-		r.Weight, r.Priority, r.Full = decimal(m.Weight), decimal(m.Priority), fullness(ep)
-		if m.SlowStartFactor < 1 {
-			r.SlowStart = strconv.Itoa(int(m.SlowStartFactor*100)) + " %"
-		}
-		if m.MaxInFlight > 0 {
-			r.Cap = strconv.FormatInt(m.MaxInFlight, 10)
-		}
-		r.FairMark = s.thousandths(s.fair)
-	}
-	if ep.InFlight > 0 {
-		r.Oldest = (time.Duration(ep.OldestSeconds) * time.Second).String()
-	}
-	r.LoadBar, r.PenaltyX = s.thousandths(s.perWeight(ep, ep.InFlight)), s.thousandths(r.Level)
-	r.OthersBar, r.PenaltyBar = r.PenaltyX-r.LoadBar, s.thousandths(s.perWeight(ep, ep.Penalty))
-	return r
-}
-
-// decimal writes n in full, where int has 32 bits, too.
-func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
-
-// thousandths returns a level in thousandths of the highest.
-func (s scale) thousandths(level float64) int {
-	if s.most == 0 {
-		return 0
-	}
-	return int(min(1, level/s.most) * 1000)
 }

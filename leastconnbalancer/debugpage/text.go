@@ -2,11 +2,14 @@ package debugpage
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf16"
 )
 
 // writeText writes the plain form. It never fails: it is written to memory.
@@ -82,24 +85,34 @@ func (s service) channelCells(granted, reserved, moving any) string {
 
 func writeEndpoints(w io.Writer, s service) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "endpoint\tstate\tin flight\tpenalty\tweight\tcap\tramp\tpriority\toldest\tpicks\t"+s.endpointCells("units", "granted", "reserved", "leaving", "arriving", "others", "report"))
+	fmt.Fprintln(t, "endpoint\tstate\tin flight\tpenalty\tweight\tcap\tramp\tpriority\toldest\tpicks\thighest\tscore\tfailures\tin state\tconnected\t"+s.endpointCells("units", "granted", "reserved", "leaving", "arriving", "others", "report"))
 	for _, r := range s.Rows {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", printable(r.Name), r.state(), r.InFlight, r.Penalty,
-			dash(r.Weight), dash(r.Cap), dash(r.SlowStart), dash(r.Priority), dash(r.Oldest), r.Picks,
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\n", printable(r.Name), r.state(), r.InFlight, r.Penalty,
+			dash(r.Weight), dash(r.Cap.String()), dash(r.SlowStart), dash(r.Priority), dash(r.Oldest), r.Picks, r.Highest, dash(r.Score), r.Failures, r.Since, dash(r.Connected),
 			s.endpointCells(r.Units, r.Granted, r.Reserved, r.Leaving, r.Arriving, dash(r.Report.Others), r.Report.text()))
 	}
 	t.Flush()
 	if s.More > 0 {
 		fmt.Fprintf(w, "… and %d more: add ?top=%d\n", s.More, s.Found)
 	}
+	for _, r := range s.Rows {
+		for _, reason := range r.Why {
+			fmt.Fprintf(w, "WHY %s: %s\n", dash(printable(r.Name)), printable(reason))
+		}
+	}
 }
 
-// state is the row's state, and why it has no room where its cap does not tell.
+// state is the row's state, whether it is drained by Drain, and why it has no room where its
+// cap does not tell.
 func (r row) state() string {
-	if r.Full == "" || r.Full == full {
-		return string(r.State)
+	text := string(r.State)
+	if r.Drained {
+		text += ", by Drain"
 	}
-	return string(r.State) + ", " + r.Full
+	if r.Full == "" || r.Full == full {
+		return text
+	}
+	return text + ", " + r.Full
 }
 
 func writeChannels(w io.Writer, s service) {
@@ -114,7 +127,25 @@ func writeChannels(w io.Writer, s service) {
 		for _, text := range r.Warnings {
 			fmt.Fprintf(w, "WARNING %s: %s\n", dash(printable(r.Name)), printable(text))
 		}
+		if len(r.Config) > 0 {
+			fmt.Fprintf(w, "CONFIGURATION %s: %s\n", dash(printable(r.Name)), shown(r.Config))
+		}
 	}
+}
+
+// shown is a configuration with JSON's escapes for all that a terminal does not print.
+func shown(js json.RawMessage) string {
+	var b strings.Builder
+	for _, r := range string(js) {
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
 
 // printable keeps control characters of names from the terminal.

@@ -23,5 +23,5 @@ func TestTextShowsUnits(t *testing.T) {
 	call(t.Context())
 	require.NotContains(t, s.get("?key="+t.Name()), "units")
 	call(state.WithCost(t.Context(), 5012))
-	require.Regexp(t, `picks +units *\n(.*\n)*.* 5012 *\n`, s.get("?key="+t.Name()))
+	require.Regexp(t, `units *\n(.*\n)*.* 5012 *\n`, s.get("?key="+t.Name()))
 }

@@ -44,17 +44,21 @@ func TestTextShowsEveryState(t *testing.T) {
 	varied(t)
 	text := regexp.MustCompile(` +`).ReplaceAllString(s.get("?key="+t.Name()), " ")
 	text = regexp.MustCompile(` \d+s `).ReplaceAllString(text, " AGE ")
+	text = regexp.MustCompile(` \d\.\d\d `).ReplaceAllString(text, " SCORE ")
 	_, text, _ = strings.Cut(text, "\n\n")
-	require.Equal(t, strings.ReplaceAll(`"TEST": 15 in flight, 0 waiting, spread 4; endpoints: 4 ready, 1 draining, 1 not ready, 1 departed
+	require.Equal(t, strings.ReplaceAll(`"TEST": 15 in flight, 0 waiting, spread 1.3; endpoints: 4 ready, 1 draining, 1 not ready, 1 departed
 
-endpoint state in flight penalty weight cap ramp priority oldest picks 
-pod-new ready 0 0 2 - 25 % 0 - 0 
-departs departed 4 0 - - - - AGE 4 
-draining draining 3 0 - - - - AGE 3 
-failed ready 0 1 1 - - 0 - 1 
-full ready 2 0 1 2 - 0 AGE 2 
-not-ready not_ready 0 0 - - - - - 0 
-ready ready 6 0 4 - - 0 AGE 6 
+endpoint state in flight penalty weight cap ramp priority oldest picks highest score failures in state connected 
+departs departed 4 0 - - - - AGE 4 4 - 0 AGE - 
+draining draining 3 0 - - - - AGE 3 3 - 0 AGE - 
+failed ready 0 1 1 - - 0 - 1 1 SCORE 1 AGE - 
+full ready 2 0 1 2 - 0 AGE 2 2 - 0 AGE - 
+not-ready not_ready 0 0 - - - - - 0 0 - 0 AGE - 
+pod-new ready 0 0 2 - 25 % 0 - 0 0 SCORE 0 AGE - 
+ready ready 6 0 4 - - 0 AGE 6 6 SCORE 0 AGE - 
+WHY departs: left the list AGE ago, with 4 in flight still
+WHY draining: draining for 0s: its weight is 0, so RPCs live on and new ones go elsewhere
+WHY not-ready: not ready for 0s
 
 channel picks waiting had to wait retried elsewhere penalties double releases 
 dns:///api 16 0 0 0 1 0 
@@ -80,12 +84,12 @@ func TestPageShowsEveryState(t *testing.T) {
 	// The departed one has the most over its weight: 4, as if that were the mean of
 	// 2, which is 2. So has the full one, 2 over 1.
 	for i, want := range [][]string{
-		{` title="10.0.0.1:1, [::1]:1">pod-new`, "slow start, 25 %", `class="load" width="0"`, `<line class="fair" x1="500"`},
 		{">departs", `badge">departed`, `class="load" width="1000"`},
 		{">draining", `badge">draining`, `class="load" width="750"`},
 		{">failed", "penalty 1", `class="load" width="0"`, `class="penalty" x="0" width="500"`, `x1="500"`},
 		{">full", `badge full">full`, `class="load" width="1000"`, `x1="500"`},
 		{">not-ready", `badge">not ready`, `class="load" width="0"`},
+		{` title="10.0.0.1:1, [::1]:1">pod-new`, "slow start, 25 %", `class="load" width="0"`, `<line class="fair" x1="500"`},
 		{">ready", `class="load" width="750"`, `x1="500"`},
 	} {
 		for _, part := range want {
@@ -167,7 +171,7 @@ func TestFilters(t *testing.T) {
 	page := s.get("?format=html&" + both + "&q=::2&top=7")
 	require.Len(t, rows(page), 1)
 	require.Contains(t, page, `<dd>3</dd>`, "in flight, of all endpoints")
-	require.Contains(t, page, `href="?format=text&amp;key=TestFilters&amp;q=%3a%3a2&amp;top=7"`)
+	require.Contains(t, page, `href="?format=text&amp;key=TestFilters&amp;q=%3a%3a2&amp;state=&amp;sort=&amp;top=7"`)
 	require.Contains(t, page, `name="q" value="::2"`)
 }
 
@@ -219,7 +223,7 @@ func TestWithoutNames(t *testing.T) {
 	s := newEnv(t)
 	serve(t, "", "", state.Identity{ID: "id"}, state.Identity{})
 	require.Contains(t, s.get(""), "\n(private): 0 in flight")
-	require.Contains(t, s.get("?format=html"), "<h2>private <small>no resource key</small></h2>")
+	require.Contains(t, s.get("?format=html"), `<h2 id="service0">private <small>no resource key</small></h2>`)
 	require.Contains(t, s.get("?format=html"), `<th scope="row">no target</th>`)
 	require.Contains(t, s.get(""), "\nid ")
 }

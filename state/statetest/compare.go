@@ -46,7 +46,9 @@ func (m *model) Compare(s state.Snapshot) error {
 // known is what the model knows of an endpoint, too.
 type known struct {
 	state                                                       state.EndpointState
+	drained                                                     bool
 	inFlight, units, granted, reserved, penalty, members, picks int
+	highest, failures                                           int
 	oldest                                                      float64
 }
 
@@ -55,8 +57,8 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]sta
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
 	}
-	got := known{s.State, int(s.InFlight), int(s.Units), int(s.Granted), int(s.Reserved), int(s.Penalty), len(s.Members), int(s.Picks), s.OldestSeconds}
-	if want := (known{n.state(), len(n.leases), n.units(), n.granted(), n.reserved(), n.penalty(), len(n.members), n.picks, n.oldest(m.now).Seconds()}); got != want {
+	got := known{s.State, s.Drained, int(s.InFlight), int(s.Units), int(s.Granted), int(s.Reserved), int(s.Penalty), len(s.Members), int(s.Picks), int(s.Highest), int(s.Failures), s.OldestSeconds}
+	if want := (known{n.state(), len(n.drains) > 0, len(n.leases), n.units(), n.granted(), n.reserved(), n.penalty(), len(n.members), n.picks, n.highest, n.failures, n.oldest(m.now).Seconds()}); got != want {
 		return fmt.Errorf("%s is %+v, want %+v", n.addr, got, want)
 	}
 	for _, ms := range s.Members {
@@ -113,11 +115,12 @@ func (n *endpoint) state() state.EndpointState {
 
 func (mb *member) compare(s state.MemberSnapshot) error {
 	want := state.MemberSnapshot{
-		EndpointSet: s.EndpointSet, Ready: mb.readySet != none, MaxInFlight: int64(mb.limit), Full: mb.full(), Connection: mb.connection.snapshot(),
+		EndpointSet: s.EndpointSet, Ready: mb.readySet != none, MaxInFlight: int64(mb.limit), Full: mb.full(), Connection: mb.connection.snapshot(s.Connection.AgeSeconds),
+		SinceSeconds:    s.SinceSeconds,
 		EffectiveWeight: s.EffectiveWeight, Score: s.Score, Next: s.Next, SlowStartFactor: s.SlowStartFactor, Report: s.Report,
 	}
 	if want.Ready {
-		want.Priority, want.Weight, want.Draining = uint32(mb.readySet), mb.weight, mb.weight == 0
+		want.Priority, want.Weight, want.Draining = uint32(mb.readySet), mb.weight, !mb.eligible()
 	}
 	room, scored := &mb.seats[withRoom], mb.seats[overfull].placed || mb.seats[noRoom].placed
 	if s.Report.Others > 0 || (s.Report.Told || s.Report.Silent) && (mb.set.reports == 0 || !mb.eligible()) {
@@ -205,6 +208,20 @@ func (m *model) compareSet(s state.EndpointSetSnapshot) error {
 	return fmt.Errorf("endpoint set %s is not known", s.Name)
 }
 
+// addressLoad returns what totals are to say of an endpoint.
+func addressLoad(n state.EndpointSnapshot) state.AddressLoad {
+	a := state.AddressLoad{Address: n.Address(), InFlight: n.InFlight, Report: n.Report()}
+	if m, ok := n.Eligible(); ok {
+		a.EffectiveWeight = float64(m.Weight) * m.SlowStartFactor
+	}
+	for _, m := range n.Members {
+		if m.MaxInFlight > 0 && (a.MaxInFlight == 0 || m.MaxInFlight < a.MaxInFlight) {
+			a.MaxInFlight = m.MaxInFlight
+		}
+	}
+	return a
+}
+
 // compareTotals returns how a ledger's totals differ from its snapshot. No address is
 // the first one of two endpoints.
 func compareTotals(s state.Snapshot, got state.Totals) error {
@@ -212,7 +229,7 @@ func compareTotals(s state.Snapshot, got state.Totals) error {
 	for _, n := range s.Endpoints {
 		want.OldestSeconds = max(want.OldestSeconds, n.OldestSeconds)
 		want.Endpoints[n.State]++
-		want.ByAddress = append(want.ByAddress, state.AddressLoad{Address: n.Address(), InFlight: n.InFlight, Report: n.Report()})
+		want.ByAddress = append(want.ByAddress, addressLoad(n))
 	}
 	for _, of := range []struct {
 		got  *float64

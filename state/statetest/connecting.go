@@ -23,10 +23,11 @@ func (m *model) SetConnecting(id, readySet int, addr string, weight uint32, unti
 	m.remove(mb)
 	r.readySets[readySet].until = until
 	c := &mb.connecting
-	if c.waitedFor && (c.readySet != readySet || weight == 0) {
+	drains := weight == 0 || mb.drained
+	if c.waitedFor && (c.readySet != readySet || drains) {
 		m.stopConnecting(mb)
 	}
-	if weight > 0 {
+	if !drains {
 		c.waitedFor, c.readySet, c.weight = true, readySet, weight
 		r.updateStartup()
 	}

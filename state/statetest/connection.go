@@ -14,6 +14,7 @@ type connection struct {
 	inFlight int
 	others   int
 	limit    int // none: any number of streams
+	number   int // of the member's
 }
 
 func newConnection(mb *member) *connection { return &connection{member: mb, limit: none} }
@@ -32,15 +33,19 @@ func (c *connection) updateMember() {
 	}
 }
 
-func (c *connection) snapshot() state.ConnectionSnapshot {
-	return state.ConnectionSnapshot{InFlight: int64(c.inFlight), Limit: int64(c.limit), Others: int64(c.others), Full: c.full()}
+func (c *connection) snapshot(age float64) state.ConnectionSnapshot {
+	return state.ConnectionSnapshot{
+		InFlight: int64(c.inFlight), Limit: int64(c.limit), Others: int64(c.others), Full: c.full(), Number: uint64(c.number), AgeSeconds: age,
+	}
 }
 
 // Connect gives an address another connection.
 func (m *model) Connect(mb *member) *connection {
 	defer m.settle()
 	mb.connection.member = nil
+	number := mb.connection.number + 1
 	mb.connection = newConnection(mb)
+	mb.connection.number = number
 	m.changed(mb)
 	return mb.connection
 }

@@ -25,6 +25,7 @@ func (m *model) newLease(r *endpointSet, n *endpoint) *lease {
 	}
 	n.picks++
 	n.leases = append(n.leases, le)
+	n.highest = max(n.highest, len(n.leases))
 	n.updateEligibility()
 	return le
 }

@@ -11,6 +11,7 @@ type member struct {
 	set        *endpointSet
 	readySet   int // none while not ready
 	weight     uint32
+	drained    bool
 	limit      uint32 // 0: none
 	connection *connection
 
@@ -80,7 +81,7 @@ func (m *model) Cap(id int, addr string, limit uint32) {
 	m.grant(mb.set)
 }
 
-func (mb *member) eligible() bool { return mb.readySet != none && mb.weight > 0 }
+func (mb *member) eligible() bool { return mb.readySet != none && mb.weight > 0 && !mb.drained }
 
 func (mb *member) full() bool {
 	return mb.eligible() && (mb.connection.full() || mb.limit > 0 && mb.endpoint.rpcs() >= int(mb.limit))

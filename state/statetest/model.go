@@ -39,9 +39,12 @@ type endpoint struct {
 	number    int // of those made
 	leases    []*lease
 	picks     int
+	highest   int // in flight
+	failures  int
 	penalties []penalty
 	since     time.Duration // when its last slow start began
 	members   []*member
+	drains    []*drain
 	gone      bool
 }
 
@@ -115,7 +118,7 @@ func (m *model) Add(id int, addr string) {
 		mb.slowStartPending = slices.ContainsFunc(n.members, func(o *member) bool { return o.slowStartPending })
 		mb.since = n.since
 	}
-	mb.endpoint = n
+	mb.endpoint, mb.drained = n, len(n.drains) > 0
 	n.members = append(n.members, mb)
 	r.members[addr] = mb
 }
@@ -148,6 +151,9 @@ func (m *model) drop(mb *member) {
 	mb.connection.member = nil
 	delete(mb.set.members, mb.endpoint.addr)
 	mb.endpoint.members = slices.DeleteFunc(mb.endpoint.members, func(o *member) bool { return o == mb })
+	if len(mb.endpoint.members) == 0 {
+		mb.endpoint.endDrains()
+	}
 	m.retire(mb.endpoint)
 }
 

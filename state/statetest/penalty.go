@@ -19,6 +19,7 @@ func (m *model) Fail(le *lease) {
 	defer m.settle()
 	n := le.on
 	le.end()
+	n.failures++
 	if until := le.start + le.set.guards.FailurePenalty; m.now < until && !n.isWorst() {
 		n.penalties = append(n.penalties, penalty{(until + state.Tick - 1).Truncate(state.Tick), le.units})
 		n.updateEligibility()

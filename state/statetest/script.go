@@ -21,6 +21,7 @@ type script struct {
 	released    []state.Lease
 	rpcs        []*scriptRPC // that wait, or have
 	connections []*scriptConnection
+	drains      []scriptDrain // some have ended
 	totals      *state.LedgerTotals
 }
 
@@ -93,8 +94,14 @@ func (s *script) check() error {
 		if err := s.checkWake(id, r); err != nil {
 			return err
 		}
+		if err := s.checkDrained(id, r); err != nil {
+			return err
+		}
 		if is := r.endpointSet.Starting(); is != (s.model.sets[id].startup != nil) {
 			return fmt.Errorf("endpoint set %d starts up: %t", id, is)
+		}
+		if len(s.ops)%5 == 0 {
+			r.endpointSet.TakeEndpointCounts() // the next check adds up what was taken and what was not
 		}
 	}
 	if err := s.checkConnections(); err != nil {
@@ -151,6 +158,9 @@ func (s *script) end() error {
 		if err := s.release(0); err != nil {
 			return err
 		}
+	}
+	for _, d := range s.drains {
+		d.drain.End() // which has ended, since nobody lists its endpoint
 	}
 	if err := s.check(); err != nil {
 		return fmt.Errorf("at the end: %w", err)
@@ -217,6 +227,8 @@ var operations = []operation{
 	{"start up", 4, (*script).startUp},
 	{"reconnect", 1, (*script).reconnect},
 	{"connected", 5, (*script).connected},
+	{"drain", 1, (*script).drain},
+	{"end a drain", 3, (*script).endDrain},
 	{"cap", 3, (*script).cap},
 	{"connect", 2, (*script).connect},
 	{"room", 3, (*script).room},

@@ -20,6 +20,7 @@ type sessionScript struct {
 	moves    []*sessionMove
 	snapshot state.Snapshot // after the last step or tick
 	planned  map[string]float64
+	drained  map[string]*state.Drain
 }
 
 type sessionSet struct {
@@ -34,6 +35,7 @@ type sessionMember struct {
 	connection *state.Connection
 	readySet   int // or none
 	weight     uint32
+	drained    bool
 	drawn      bool // since it was made ready
 }
 
@@ -63,7 +65,7 @@ type sessionMove struct {
 
 // RunSessions is Run for operations on sessions.
 func RunSessions(ops []byte) error {
-	s := &sessionScript{script: &script{ledger: state.Open(""), ops: ops, ticks: 4 * len(ops)}}
+	s := &sessionScript{script: &script{ledger: state.Open(""), ops: ops, ticks: 4 * len(ops)}, drained: map[string]*state.Drain{}}
 	for id := range s.sets {
 		s.openSet(id)
 	}
@@ -192,14 +194,16 @@ func (mv *sessionMove) holds(r *sessionSet) bool {
 // inUse reports whether RPCs are given to m: it is ready, with a weight, at the level in
 // use.
 func (m *sessionMember) inUse(r *sessionSet) bool {
-	return m.weight > 0 && m.readySet != none && m.readySet == r.inUse()
+	return m.eligible() && m.readySet == r.inUse()
 }
+
+func (m *sessionMember) eligible() bool { return m.weight > 0 && !m.drained && m.readySet != none }
 
 // inUse returns the level in use, or none.
 func (r *sessionSet) inUse() int {
 	best := none
 	for _, m := range r.members {
-		if m.weight > 0 && m.readySet != none && (best == none || m.readySet < best) {
+		if m.eligible() && (best == none || m.readySet < best) {
 			best = m.readySet
 		}
 	}
@@ -209,7 +213,7 @@ func (r *sessionSet) inUse() int {
 // cannotStay reports whether the RPC may be asked whatever loads are.
 func (rpc *sessionRPC) cannotStay() bool {
 	m := rpc.set.members[rpc.addr]
-	if m == nil || m.connection != rpc.connection || m.readySet == none || m.weight == 0 {
+	if m == nil || m.connection != rpc.connection || !m.eligible() {
 		return true
 	}
 	return rpc.set.inUse() != none && m.readySet > rpc.set.inUse()

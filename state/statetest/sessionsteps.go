@@ -25,6 +25,7 @@ var sessionOperations = []sessionOperation{
 	{"ready", 6, (*sessionScript).ready},
 	{"not ready", 1, (*sessionScript).notReady},
 	{"go away", 1, (*sessionScript).goAway},
+	{"drain", 1, (*sessionScript).drain},
 	{"cap", 1, (*sessionScript).cap},
 	{"leave", 1, (*sessionScript).leave},
 	{"rebalance", 1, (*sessionScript).rebalance},
@@ -125,6 +126,7 @@ func (s *sessionScript) ready(r *sessionSet) error {
 	}
 	m.readySet, m.weight = of(s.script, []int{0, 0, 0, 1}), of(s.script, []uint32{0, 1, 1, 1, 1, 2, 3})
 	m.drawn = false
+	s.updateDrained()
 	r.readySets[m.readySet].Set(m.Member, m.weight, addr)
 	return nil
 }
@@ -157,6 +159,7 @@ func (s *sessionScript) leave(r *sessionSet) error {
 	if addr, m := s.member(r); m != nil {
 		r.endpointSet.Update([]*state.Member{m.Member}, nil)
 		delete(r.members, addr)
+		s.updateDrained()
 	}
 	return nil
 }
@@ -173,6 +176,7 @@ func (s *sessionScript) closeSome(r *sessionSet) error {
 	}
 	r.endpointSet.Close()
 	clear(r.members)
+	s.updateDrained()
 	for _, mv := range slices.Clone(s.moves) {
 		if mv.set == r {
 			s.forget(mv)

@@ -1,10 +1,12 @@
-package integration
+package kubernetes
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,12 +14,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const kubernetesDoc = "../docs/kubernetes.md"
+const page = "../../docs/kubernetes.md"
 
 // docBlocks returns what the fenced blocks of a language in the document hold.
 func docBlocks(t *testing.T, lang string) (blocks []string) {
 	t.Helper()
-	doc, err := os.ReadFile(kubernetesDoc)
+	doc, err := os.ReadFile(page)
 	require.NoError(t, err)
 	var block strings.Builder
 	inside, wanted := false, false
@@ -40,12 +42,11 @@ func docBlocks(t *testing.T, lang string) (blocks []string) {
 	return blocks
 }
 
-// TestKubernetesDocShowsTheClient: the document shows the client that the tests
-// use, byte by byte.
-func TestKubernetesDocShowsTheClient(t *testing.T) {
-	source, err := os.ReadFile("kubernetes_client_test.go")
+// The document shows the client that is compiled here, byte by byte.
+func TestDocShowsTheClient(t *testing.T) {
+	source, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)
-	code, found := strings.CutPrefix(string(source), "package integration\n\n")
+	code, found := strings.CutPrefix(string(source), "package kubernetes_test\n\n")
 	require.True(t, found)
 	require.Equal(t, []string{code}, docBlocks(t, "text"))
 }
@@ -81,6 +82,11 @@ type manifest struct {
 			}
 		}
 	}
+	Rules []struct {
+		APIGroups []string `yaml:"apiGroups"`
+		Resources []string
+		Verbs     []string
+	}
 	RoleRef  struct{ Kind, Name string } `yaml:"roleRef"`
 	Subjects []struct{ Kind, Name, Namespace string }
 }
@@ -104,9 +110,8 @@ func docManifests(t *testing.T) map[string]manifest {
 	return ms
 }
 
-// TestKubernetesDocManifests: what the document's manifests and targets say of
-// each other is true.
-func TestKubernetesDocManifests(t *testing.T) {
+// What the document's manifests and targets say of each other is true.
+func TestDocManifests(t *testing.T) {
 	ms := docManifests(t)
 	service, server, client := ms["Service chat"].Spec, ms["Deployment chat"].Spec, ms["Deployment web"].Spec
 	require.Equal(t, "None", service.ClusterIP)
@@ -128,18 +133,50 @@ func TestKubernetesDocManifests(t *testing.T) {
 
 	target := fmt.Sprintf("dns-poll:///chat.shop.svc.cluster.local:%d?interval=10s", port)
 	require.Equal(t, []string{"-target=" + target}, client.Template.Spec.Containers[0].Args)
-	doc, err := os.ReadFile(kubernetesDoc)
+	doc, err := os.ReadFile(page)
 	require.NoError(t, err)
 	for _, want := range []string{
 		"| `" + target + "`",
 		fmt.Sprintf("`dns:///chat.shop.svc.cluster.local:%d`", port),
-		"`kubernetes:///chat.shop:" + service.Ports[0].Name + "`",
+		"`k8s:///chat.shop:" + service.Ports[0].Name + "`",
+		fmt.Sprintf("`k8s:///chat.shop:%d`", port),
 	} {
 		require.Contains(t, string(doc), want)
 	}
+}
 
+// The document's role is what the resolver asks of an API server, no more and no
+// less, and the client's service account has it.
+func TestDocRole(t *testing.T) {
+	ms := docManifests(t)
 	binding := ms["RoleBinding web-watches-endpoints"]
 	require.Contains(t, ms, binding.RoleRef.Kind+" "+binding.RoleRef.Name)
 	require.Len(t, binding.Subjects, 1)
 	require.Contains(t, ms, binding.Subjects[0].Kind+" "+binding.Subjects[0].Name)
+	rules := ms["Role "+binding.RoleRef.Name].Rules
+	require.Len(t, rules, 1)
+	require.Equal(t, []string{"discovery.k8s.io"}, rules[0].APIGroups)
+	require.Equal(t, []string{"endpointslices"}, rules[0].Resources)
+	require.ElementsMatch(t, usedVerbs(t), rules[0].Verbs)
+}
+
+// usedVerbs returns what the resolver does of old and new API servers. They
+// refuse all that is not about EndpointSlices.
+func usedVerbs(t *testing.T) []string {
+	t.Helper()
+	used := map[string]bool{}
+	for _, old := range []bool{false, true} {
+		a := startAPI(t)
+		a.noWatchList = old
+		a.put(slice("1", podA))
+		c := a.listen("k8s:///chat:grpc")
+		c.has("a")
+		a.put(slice("2", podB))
+		c.has("a b")
+		for _, r := range a.requests() {
+			verb, _, _ := strings.Cut(r.verb, " ")
+			used[verb] = true
+		}
+	}
+	return slices.Collect(maps.Keys(used))
 }
