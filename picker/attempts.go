@@ -37,6 +37,7 @@ type Record struct {
 func WithRecord(ctx context.Context) (context.Context, *Record) {
 	recorded.Store(true)
 	r := &Record{}
+	r.tried.StandForRPC()
 	return context.WithValue(ctx, recordKey{}, r), r
 }
 

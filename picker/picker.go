@@ -111,7 +111,7 @@ func acquireKnown(ctx context.Context, first *state.ReadySet, readySets []*state
 	}
 	record := explicitRecord(ctx)
 	tried := triedBy(ctx, record)
-	if tried == nil && state.MarkOf(ctx) == nil {
+	if tried == nil && state.MarkOf(ctx) == nil && state.CostOf(ctx) == nil {
 		if lease, value, ok := first.Acquire(); ok {
 			state.StopWaiting(ctx)
 			return lease, value, nil

@@ -49,6 +49,7 @@ func (r *EndpointSet) AcquireOrQueue(ctx context.Context, tried *Tried, sets ...
 	if a.rpc != nil {
 		a.deadline, _ = ctx.Deadline()
 	}
+	a.cost = CostOf(ctx).ofRPC(a.rpc, a.mark, tried)
 	outcome, stop := a.acquireOrQueue()
 	if a.waiter != nil {
 		a.waiter.watch(ctx)
@@ -76,6 +77,7 @@ type acquisition struct {
 	rpc          <-chan struct{}
 	deadline     time.Time // zero without one
 	mark         *Mark     // nil unless the RPC is a session's
+	cost         *Cost     // nil where it is one unit
 	tried        []*endpoint
 	sinceFailure time.Duration
 	readySets    []*ReadySet
@@ -97,14 +99,15 @@ func (a *acquisition) acquireOrQueue() (outcome Outcome, stop func() bool) {
 	if r.closed {
 		return Empty, nil
 	}
-	if a.mark == nil {
-		return a.acquire()
+	mv := a.move()
+	if mv != nil && a.cost == nil {
+		a.cost = mv.cost
 	}
-	took := a.takePlace()
+	took := mv != nil && a.takePlace(mv)
 	if outcome = Chosen; !took {
 		outcome, stop = a.acquire()
 	}
-	if s := a.lease.entry; s != nil {
+	if s := a.lease.entry; s != nil && a.mark != nil {
 		a.mark.bind(s, r, took)
 	}
 	return outcome, stop
@@ -139,6 +142,7 @@ func (a *acquisition) acquire() (outcome Outcome, stop func() bool) {
 	a.serving()
 	a.waiter = r.newWaiter(a.rpc, a.tried)
 	a.waiter.startedOver = startedOver
+	a.waiter.cost = a.cost
 	a.waiter.setPatience(a.patience())
 	return Queued, stop
 }
@@ -201,7 +205,7 @@ func (a *acquisition) choose() (full bool) {
 // room and whose cap does: nobody has configured that limit, so no RPC fails by it.
 func (a *acquisition) chooseNoRoom() bool {
 	for _, v := range slices.Concat(a.readySets, a.set.queue.queueSets) {
-		if lease, c := v.choose(&v.noRoom, true); c.connection != nil {
+		if lease, c := v.choose(&v.noRoom, true, a.cost); c.connection != nil {
 			a.lease, a.value = lease, c.value
 			return true
 		}
@@ -220,9 +224,9 @@ func (a *acquisition) serving() []*ReadySet {
 
 // chooseIn chooses in ready sets, or in those of now: an old picker has others.
 func (a *acquisition) chooseIn(sets, now []*ReadySet) (chosen, full bool) {
-	lease, m, full := chooseIn(sets, a.tried, false)
+	lease, m, full := chooseIn(sets, a.tried, false, a.cost)
 	if m == nil && (full || len(a.tried) > 0) {
-		lease, m, _ = chooseIn(now, a.tried, false)
+		lease, m, _ = chooseIn(now, a.tried, false, a.cost)
 	}
 	if m != nil {
 		a.lease, a.value = lease, m.value

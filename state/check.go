@@ -35,7 +35,7 @@ func (l *Ledger) Check() error {
 	for r := range l.sets {
 		errs = append(errs, r.check(), r.checkQueue(), r.checkFree(), r.checkStartup(), r.checkCounts())
 	}
-	return errors.Join(append(errs, l.checkClock(), l.checkPlans())...)
+	return errors.Join(append(errs, l.checkClock(), l.checkCosts(), l.checkPlans())...)
 }
 
 // check asserts that n is needed, found and told as its members list it.
@@ -111,17 +111,18 @@ func (n *endpoint) check() error {
 // checkLoad asserts that each term is what it counts. That the orders have their sum
 // is checked with the orders.
 func (n *endpoint) checkLoad() error {
-	var units int64
+	var failed, units int64
 	for i, p := range n.penalties {
+		failed += p.failed
 		units += p.units
-		if p.units <= 0 || i > 0 && n.penalties[i-1].until >= p.until {
+		if p.failed <= 0 || p.units < p.failed || i > 0 && n.penalties[i-1].until >= p.until {
 			return fmt.Errorf("endpoint %q: penalty %d of %d units is out of order", n.addrs, i, p.units)
 		}
 	}
-	if units != n.load.penalty || n.load.inFlight < 0 {
+	if failed != n.load.failed || units != n.load.penalty || n.load.inFlight < 0 {
 		return fmt.Errorf("endpoint %q: its load is %+v with %d units of penalty", n.addrs, n.load, units)
 	}
-	if n.load.inFlight > n.highest || n.failures+uint64(n.load.inFlight) > n.picks {
+	if n.load.inFlight > int64(n.highest) || n.failures+uint64(n.load.inFlight) > n.picks {
 		return fmt.Errorf("endpoint %q: %d in flight of at most %d, %d failures of %d picks", n.addrs, n.load.inFlight, n.highest, n.failures, n.picks)
 	}
 	return nil
@@ -130,7 +131,7 @@ func (n *endpoint) checkLoad() error {
 // checkLeases asserts that the endpoint's list has one lease for each RPC that is
 // counted, and that the oldest comes first.
 func (n *endpoint) checkLeases() error {
-	live := int64(0)
+	live, units := int64(0), int64(0)
 	on := map[*Connection]int64{}
 	for _, m := range n.members {
 		on[m.connection] = 0
@@ -141,6 +142,7 @@ func (n *endpoint) checkLeases() error {
 	last := (*leaseEntry)(nil)
 	for s := n.leases.oldest; s != nil; last, s = s, s.next {
 		live++
+		units += s.units()
 		if s.connection != nil {
 			on[s.connection]++
 		}
@@ -153,6 +155,9 @@ func (n *endpoint) checkLeases() error {
 	}
 	if n.leases.newest != last || live != n.load.inFlight {
 		return fmt.Errorf("endpoint %q: %d leases with %d in flight", n.addrs, live, n.load.inFlight)
+	}
+	if units != n.load.units {
+		return fmt.Errorf("endpoint %q: its leases cost %d units, %d are counted", n.addrs, units, n.load.units)
 	}
 	for c, live := range on {
 		if err := c.check(live); err != nil {
@@ -206,8 +211,8 @@ func (l *Ledger) checkClock() error {
 	switch {
 	case ramps != l.ramps:
 		return fmt.Errorf("%d members ramp, %d are known to", ramps, l.ramps)
-	case !l.clock.ticking && len(l.penalized)+l.ramps+len(l.starting)+l.timeouts.Len()+len(l.planning) > 0:
-		return errors.New("the clock rests with penalties, ramps, start-ups, timeouts or plans")
+	case !l.clock.ticking && len(l.penalized)+l.ramps+len(l.starting)+l.timeouts.Len()+len(l.planning)+l.cooling.Len() > 0:
+		return errors.New("the clock rests with penalties, ramps, start-ups, timeouts, costs or plans")
 	}
 	for i, w := range l.timeouts.waiters {
 		if w.timeout != i || i > 0 && l.timeouts.Less(i, (i-1)/2) || w.set.ledger != l || w.set.queue.waiters[w.rpc] != w {

@@ -55,7 +55,7 @@ func newSpecimen(t *testing.T) *specimen {
 	ms := g.slow.set.Update(nil, []Identity{{ID: "u", Addrs: []string{"x", "y"}}, {Addrs: []string{"gone"}}})
 	g.named, g.gone = ms[0].endpoint, ms[1].endpoint
 	g.mu.Lock()
-	g.newLease(g.gone, g.slow.set, ms[1].connection)
+	g.newLease(g.gone, g.slow.set, ms[1].connection, nil)
 	g.mu.Unlock()
 	g.slow.set.Update(ms[1:], nil)
 
@@ -173,9 +173,9 @@ var corruptions = map[string]struct {
 	"overfull, but busy":  {func(g *specimen) { g.atCap.enterFallback(&g.full.overfull, false) }, "busy: true, at -1, suspended at"},
 	"limit":               {func(g *specimen) { g.atCap.limit = 2 }, "1 of 2 in flight and a penalty of 0: eligible: true, full: true"},
 	"limit below":         {func(g *specimen) { g.busy.limit = 1 }, "2 of 1 in flight and a penalty of 0: eligible: true, full: false"},
-	"again when full":     {func(g *specimen) { g.atCap.endpoint.again.sum.below = 0 }, "again at"},
+	"again when full":     {func(g *specimen) { g.atCap.endpoint.again.rpcs.below = 0 }, "again at"},
 	"again when busy":     {func(g *specimen) { g.atCap.endpoint.again.inFlight.below = 0 }, "again at"},
-	"again at the limit":  {func(g *specimen) { g.busy.limit, g.busy.endpoint.again.sum.from = 5, 9 }, "again at {sum:{from:9"},
+	"again at the limit":  {func(g *specimen) { g.busy.limit, g.busy.endpoint.again.rpcs.from = 5, 9 }, "again at {rpcs:{from:9"},
 	"eligible ones":       {func(g *specimen) { g.slow.eligible++ }, "ready set with 7 eligible, 0 full and 0 busy has 6, 0 and 0"},
 	"full ones":           {func(g *specimen) { g.full.full-- }, "ready set with 6 eligible, 5 full and 6 busy has 6, 6 and 6"},
 	"busy ones":           {func(g *specimen) { g.full.busy-- }, "ready set with 6 eligible, 6 full and 5 busy has 6, 6 and 6"},

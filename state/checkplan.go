@@ -9,14 +9,14 @@ import (
 // checkPlans asserts that marks, groups and moves agree with leases and planned loads.
 func (l *Ledger) checkPlans() error {
 	var errs []error
-	asked, arriving, marks := map[*endpoint]int64{}, map[*endpoint]int64{}, 0
+	asked, leaving, arriving, marks := map[*endpoint]int32{}, map[*endpoint]int64{}, map[*endpoint]int32{}, 0
 	for r := range l.sets {
 		_, planning := l.planning[r]
 		switch p := r.plan; {
 		case planning != (p != nil):
 			errs = append(errs, fmt.Errorf("endpoint set %q has a plan: %t, and is known to: %t", r.name, p != nil, planning))
 		case p != nil:
-			errs = append(errs, p.check(asked, arriving))
+			errs = append(errs, p.check(asked, leaving, arriving))
 		}
 	}
 	for n := range l.endpoints {
@@ -26,8 +26,8 @@ func (l *Ledger) checkPlans() error {
 				errs = append(errs, s.checkMark())
 			}
 		}
-		if n.asked != asked[n] || n.arriving != arriving[n] {
-			errs = append(errs, fmt.Errorf("endpoint %q: %d were asked and %d arrive, %d and %d are counted", n.addrs, asked[n], arriving[n], n.asked, n.arriving))
+		if n.asked != asked[n] || n.arriving != arriving[n] || n.leaving != leaving[n] {
+			errs = append(errs, fmt.Errorf("endpoint %q: %d of %d units were asked and %d arrive, %d, %d and %d are counted", n.addrs, asked[n], leaving[n], arriving[n], n.asked, n.leaving, n.arriving))
 		}
 	}
 	if marks != l.marks {
@@ -45,8 +45,8 @@ func (s *leaseEntry) checkMark() error {
 }
 
 // check asserts that the plan's moves are its sessions', and counts by endpoint those that
-// were asked and have not left, and the places.
-func (p *plan) check(asked, arriving map[*endpoint]int64) error {
+// were asked and have not left, with their units, and the places.
+func (p *plan) check(asked map[*endpoint]int32, leaving map[*endpoint]int64, arriving map[*endpoint]int32) error {
 	var errs []error
 	fail := func(text string) { errs = append(errs, fmt.Errorf("endpoint set %q: %s", p.set.name, text)) }
 	last := never
@@ -68,8 +68,9 @@ func (p *plan) check(asked, arriving map[*endpoint]int64) error {
 		}
 		if !mv.left {
 			asked[mv.from]++
-			if mv.asked.move != mv {
-				fail("an RPC was asked and does not know")
+			leaving[mv.from] += mv.units
+			if s := mv.asked.entry.Load(); mv.asked.move != mv || s == nil || s.units() != mv.units {
+				fail("an RPC was asked and does not know, or costs something else")
 			}
 		}
 		last = mv.due
@@ -78,8 +79,8 @@ func (p *plan) check(asked, arriving map[*endpoint]int64) error {
 		fail("a plan is left without RPCs and moves")
 	}
 	for c, g := range p.groups {
-		if g.connection != c || g.plan != p || !inOrder(g.marks) {
-			fail("a group is another's, or out of order")
+		if units, ok := inOrder(g.marks); g.connection != c || g.plan != p || !ok || units != g.units {
+			fail("a group is another's, or out of order, or costs something else")
 		}
 		if g.drawn < 0 || g.drawn > 0 && p.level.fleetAt == never {
 			fail("RPCs are to leave by a report that there was none of")
@@ -96,16 +97,17 @@ func (p *plan) check(asked, arriving map[*endpoint]int64) error {
 	return errors.Join(errs...)
 }
 
-// inOrder reports whether the oldest of a group comes first.
-func inOrder(marks *list.List) bool {
+// inOrder reports whether the oldest of a group comes first. It returns what they cost.
+func inOrder(marks *list.List) (units int64, ok bool) {
 	last := never
 	for e := marks.Front(); e != nil; e = e.Next() {
 		k := e.Value.(*Mark)
 		s := k.entry.Load()
 		if s == nil || s.mark() != k || k.element != e || s.start < last {
-			return false
+			return 0, false
 		}
+		units += s.units()
 		last = s.start
 	}
-	return true
+	return units, true
 }

@@ -87,7 +87,7 @@ func (c choice) fallbackStanding() order.Standing {
 func (m *Member) check() error {
 	n, v := m.endpoint, m.eligible()
 	noRoom, atCap := m.connection.full(), n.load.inFlight >= m.limit
-	full := v != nil && (noRoom || n.load.sum() >= m.limit)
+	full := v != nil && (noRoom || n.load.rpcs() >= m.limit)
 	busy := v != nil && (noRoom || atCap)
 	var fallback *choiceOrder
 	switch {
@@ -99,7 +99,7 @@ func (m *Member) check() error {
 	if m.eligibleIn != v || m.full != full || m.busy != busy || (m.handle != order.None) != (v != nil && !full) ||
 		(m.suspended != order.None) != full || m.fallbackIn != fallback || (m.fallback != order.None) != (fallback != nil) || !m.again() || v == nil && m.ramping() {
 		return fmt.Errorf("member %q with weight %d, ramping: %t, %d of %d in flight and a penalty of %d: eligible: %t, full: %t, busy: %t, at %d, suspended at %d, fallback at %d, again at %+v",
-			m.addrs, m.weight, m.ramping(), n.load.inFlight, m.limit, n.load.penalty,
+			m.addrs, m.weight, m.ramping(), n.load.inFlight, m.limit, n.load.failed,
 			m.eligibleIn == v, m.full, m.busy, m.handle, m.suspended, m.fallback, n.again)
 	}
 	return nil
@@ -109,11 +109,11 @@ func (m *Member) check() error {
 // more.
 func (m *Member) again() bool {
 	in := func(reached bool, t thresholds) bool {
-		return reached && t.below >= m.limit || !reached && t.from <= m.limit
+		return reached && int64(t.below) >= m.limit || !reached && int64(t.from) <= m.limit
 	}
 	a := &m.endpoint.again
 	load := m.endpoint.load
-	return m.eligibleIn == nil || in(load.sum() >= m.limit, a.sum) && in(load.inFlight >= m.limit, a.inFlight)
+	return m.eligibleIn == nil || in(load.rpcs() >= m.limit, a.rpcs) && in(load.inFlight >= m.limit, a.inFlight)
 }
 
 func (v *ReadySet) check() error {

@@ -17,11 +17,11 @@ func (v *ReadySet) Acquire() (Lease, any, bool) {
 		return Lease{}, nil, false
 	}
 	if v.young != nil {
-		lease, c := v.chooseYoung()
+		lease, c := v.chooseYoung(nil)
 		v.ledger.mu.Unlock()
 		return lease, c.value, c.connection != nil
 	}
-	lease, c := v.choose(&v.order, false)
+	lease, c := v.choose(&v.order, false, nil)
 	v.ledger.mu.Unlock()
 	return lease, c.value, c.connection != nil
 }
@@ -48,8 +48,9 @@ func (c choice) member() *Member {
 
 // choose chooses among the members in an order of v. It returns no member when there is
 // none. forced says that the choice is not the ready set's own: others may be better
-// and are excluded, or it is for an RPC that had to wait for what became free.
-func (v *ReadySet) choose(o *choiceOrder, forced bool) (Lease, choice) {
+// and are excluded, or it is for an RPC that had to wait for what became free. cost is the
+// RPC's, nil without one.
+func (v *ReadySet) choose(o *choiceOrder, forced bool, cost *Cost) (Lease, choice) {
 	next := o.Next(forced)
 	if next == order.None {
 		return Lease{}, choice{}
@@ -57,13 +58,13 @@ func (v *ReadySet) choose(o *choiceOrder, forced bool) (Lease, choice) {
 	c := o.Value(next)
 	v.picks++
 	c.connection.picks++
-	return v.ledger.newLease(c.endpoint, v.set, c.connection), c
+	return v.ledger.newLease(c.endpoint, v.set, c.connection, cost), c
 }
 
 // chooseYoung is choose by what servers report, for an RPC that may use any member. What
 // the order would choose is chosen unless a member that has reported just now, and has
 // room, has less to do.
-func (v *ReadySet) chooseYoung() (Lease, choice) {
+func (v *ReadySet) chooseYoung(cost *Cost) (Lease, choice) {
 	l, o := v.ledger, &v.order
 	exact := o.Peek()
 	if exact == order.None {
@@ -72,18 +73,18 @@ func (v *ReadySet) chooseYoung() (Lease, choice) {
 	if !l.clock.used {
 		l.startClock() // it may have rested
 	}
-	h := v.young.choose(o, exact, v.eligible, l.clock.now)
+	h := v.young.choose(o, exact, v.eligible, l.unitsOfRPC(), l.clock.now)
 	o.Take(h, h != exact)
 	c := o.Value(h)
 	v.picks++
 	c.connection.picks++
-	return l.newLease(c.endpoint, v.set, c.connection), c
+	return l.newLease(c.endpoint, v.set, c.connection, cost), c
 }
 
 // chooseExcluding is choose among the members whose endpoints were not tried.
-func (v *ReadySet) chooseExcluding(tried []*endpoint, o *choiceOrder, forced bool) (lease Lease, c choice) {
+func (v *ReadySet) chooseExcluding(tried []*endpoint, o *choiceOrder, forced bool, cost *Cost) (lease Lease, c choice) {
 	if len(tried) == 0 {
-		return v.choose(o, forced)
+		return v.choose(o, forced, cost)
 	}
 	var excluded []order.Handle
 	for _, m := range v.membersOf(tried) {
@@ -91,7 +92,7 @@ func (v *ReadySet) chooseExcluding(tried []*endpoint, o *choiceOrder, forced boo
 			excluded = append(excluded, h)
 		}
 	}
-	o.Excluding(excluded, func() { lease, c = v.choose(o, forced || len(excluded) > 0) })
+	o.Excluding(excluded, func() { lease, c = v.choose(o, forced || len(excluded) > 0, cost) })
 	return lease, c
 }
 
@@ -117,15 +118,15 @@ func (v *ReadySet) membersOf(endpoints []*endpoint) []*Member {
 // When none has room and nobody is busy, penalties are all that is in the way, and
 // take no room: RPCs fail as fast as servers answer, instead of waiting for servers
 // that have nothing to do.
-func chooseIn(sets []*ReadySet, tried []*endpoint, forced bool) (_ Lease, _ *Member, full bool) {
+func chooseIn(sets []*ReadySet, tried []*endpoint, forced bool, cost *Cost) (_ Lease, _ *Member, full bool) {
 	busy := false
 	for i, v := range sets {
 		var lease Lease
 		var c choice
 		if i == 0 && v.young != nil && len(tried) == 0 && !forced {
-			lease, c = v.chooseYoung()
+			lease, c = v.chooseYoung(cost)
 		} else {
-			lease, c = v.chooseExcluding(tried, &v.order, forced)
+			lease, c = v.chooseExcluding(tried, &v.order, forced, cost)
 		}
 		if c.connection != nil {
 			return lease, c.member(), false
@@ -139,7 +140,7 @@ func chooseIn(sets []*ReadySet, tried []*endpoint, forced bool) (_ Lease, _ *Mem
 		return Lease{}, nil, full
 	}
 	for _, v := range sets {
-		if lease, c := v.chooseExcluding(tried, &v.overfull, forced); c.connection != nil {
+		if lease, c := v.chooseExcluding(tried, &v.overfull, forced, cost); c.connection != nil {
 			return lease, c.member(), false
 		}
 	}

@@ -7,7 +7,8 @@ import "time"
 const Tick = 10 * time.Millisecond
 
 // clock is a ledger's coarse clock: a pick reads it for nothing. It ticks while
-// RPCs are picked, penalties last, weights ramp or members connect, and rests otherwise.
+// RPCs are picked, penalties last, weights ramp, costs change or members connect, and rests
+// otherwise.
 // For plans alone it ticks slowly: a pick reads the time then.
 type clock struct {
 	epoch   time.Time
@@ -55,9 +56,10 @@ func (l *Ledger) tick() {
 	l.expireWaits()
 	l.advanceSlowStarts()
 	l.expireReserved()
+	l.takeUpCosts()
 	l.runPlans()
 	c.inTick = false
-	if c.used || len(l.penalized) > 0 || l.ramps > 0 || len(l.starting) > 0 || l.timeouts.Len() > 0 {
+	if c.used || len(l.penalized) > 0 || l.ramps > 0 || len(l.starting) > 0 || l.timeouts.Len() > 0 || l.cooling.Len() > 0 {
 		c.used = false
 		c.timer.Reset(Tick)
 		return

@@ -125,11 +125,11 @@ func (m *Member) rescore() {
 
 // connectingScore returns the score of m, which connects; at its cap that is beyond all.
 func (m *Member) connectingScore() float64 {
-	load := m.endpoint.load.sum()
-	if load >= m.limit {
+	load := m.endpoint.load
+	if load.rpcs() >= m.limit {
 		return math.Inf(1)
 	}
-	return float64(load+1) / float64(m.connecting.weight)
+	return float64(load.sum()+1) / float64(m.connecting.weight)
 }
 
 // rescore does so for n's members.

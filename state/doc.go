@@ -38,17 +38,18 @@
 //
 // [Ledger.Check] asserts them. The tests run it after every step.
 //
-//  1. An endpoint's load is the sum of its terms: its RPCs in flight and its units of
-//     penalty. Each endpoint has a live lease for each RPC in flight and a unit that
+//  1. An endpoint's load is the sum of its terms: the units of its RPCs in flight and its units of
+//     penalty. Each endpoint has a live lease for each RPC in flight, with one unit or
+//     what its [Cost] says, and a unit that
 //     has not ended for each unit of penalty. No term is ever negative.
-//  2. The term in flight changes only where a lease begins or ends, the term penalty
-//     only where a lease fails or a unit ends.
+//  2. The count in flight changes only where a lease begins or ends, the units in flight there and where
+//     a cost changes, the term penalty only where a lease fails or a unit ends.
 //  3. Acquire chooses and counts under one lock. Of members of one weight it chooses
 //     one with the least load, and of equals the one that waits longest, so serial
 //     calls over idle equal endpoints visit each once per round. Where a newcomer
 //     stands among its equals is random, so that a fleet of clients does not move in
 //     step. Among weights counts decide first: right after its choice a member is
-//     less than one above its weighted share of the ready set's load. What they leave
+//     less than its own units above its weighted share of the ready set's load. What they leave
 //     undecided goes by turns in proportion to weight × slow-start factor. Where a
 //     weight's turn is at first is random. An empty member is chosen at least once in
 //     ⌈W ÷ (weight × factor)⌉ + k − 1 choices, with k weights whose sum over the
@@ -62,7 +63,7 @@
 //     closing, guards, the clock's work, totals and [Ledger.SnapshotInSteps]. Two are
 //     not: Update, since a list is matched at one moment, costs O(log n) for each
 //     endpoint that joins or leaves; [Ledger.Snapshot] is of one moment, too.
-//  6. No member is chosen at its cap, which bounds the term in flight, nor at its
+//  6. No member is chosen at its cap, which bounds the RPCs in flight, whatever they cost, nor at its
 //     connection's limit, unless the RPC may not wait, or would not wait for long there
 //     (see turnover). No RPC waits
 //     while there is room where its endpoint set is served. Room goes to those that

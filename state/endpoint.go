@@ -6,22 +6,24 @@ import (
 )
 
 // endpoint is an endpoint's entry in a ledger. It lives while an endpoint set lists
-// the endpoint or a lease of it is out.
+// the endpoint or a lease of it is out. It takes whole lines of memory, so that what a pick
+// touches is in two of them.
 type endpoint struct {
 	// What a pick touches.
 	load       load
 	again      again     // the loads at which updateEligibility is due
 	leases     leaseList // live ones
 	picks      uint64    // leases, ever
-	highest    int64     // in flight, ever
 	ledger     *Ledger
-	connecting int      // members that RPCs may wait for
+	connecting int32    // members that RPCs may wait for
+	highest    int32    // in flight, ever
 	places     []place  // in the orders of the ready sets that may choose it
 	one        [1]place // room for the only one that most endpoints have
 
 	granted  int64 // live leases that RPCs have not taken up
-	asked    int64 // live leases whose RPCs were asked to move, and may do so still
-	arriving int64 // live leases that are places for such RPCs
+	asked    int32 // live leases whose RPCs were asked to move, and may do so still
+	arriving int32 // live leases that are places for such RPCs
+	leaving  int64 // units of those that were asked
 	shun     shun
 
 	failures             uint64        // leases that failed, ever

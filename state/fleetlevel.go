@@ -14,7 +14,7 @@ const (
 	// each time.
 	leavingPart = 0.7
 	// aboveLevelBy is the part of its level that a server has to be above it for RPCs to
-	// leave, at least one RPC.
+	// leave, at least one RPC: the costliest, where they have costs.
 	aboveLevelBy = 0.05
 )
 
@@ -22,7 +22,8 @@ const (
 // all clients have in flight there, as far as is known.
 type fleet struct {
 	ready *ReadySet
-	level float64       // RPCs in flight for each unit of weight
+	units float64       // that others' RPCs are taken to cost each: what the ledger's do on average
+	level float64       // units in flight for each unit of weight
 	since time.Duration // from when on figures are young
 }
 
@@ -30,20 +31,23 @@ type fleet struct {
 // have few RPCs beside this process's own, as it is for picks; or a report is out of date
 // before the next one comes, since RPCs are shorter.
 func (p *plan) fleetNow(v *ReadySet, steps *steps) *fleet {
-	if v == nil || v.young == nil || len(p.members) == 0 || !v.young.tellsOfFleet(&v.order, v.eligible, p.set.ledger.clock.now) {
+	if v == nil || v.young == nil || len(p.members) == 0 || !p.set.ledger.tellsOfFleet(v) {
 		return nil
 	}
 	own, _ := p.fairShare(0, steps)
 	if y := v.young; y != nil && y.told > 0 { // or no more: there was a pause
-		p.level.fleetAt = p.set.ledger.clock.now
-		return &fleet{v, y.mean + own, y.since(p.set.ledger.clock.now)}
+		l := p.set.ledger
+		units := l.unitsOfRPC()
+		p.level.fleetAt = l.clock.now
+		return &fleet{v, units, y.mean*units + own, y.since(l.clock.now)}
 	}
 	return nil
 }
 
-// tellsOfFleet reports whether plans may go by y, in the order o.
-func (y *young) tellsOfFleet(o *choiceOrder, eligible int, now time.Duration) bool {
-	return y.enough(o, eligible) && y.expiry >= y.interval && now-y.last < validFor*y.interval
+// tellsOfFleet reports whether plans may go by what v knows of reports.
+func (l *Ledger) tellsOfFleet(v *ReadySet) bool {
+	y := v.young
+	return y.enough(&v.order, v.eligible, l.unitsOfRPC()) && y.expiry >= y.interval && l.clock.now-y.last < validFor*y.interval
 }
 
 // entry returns what is known of m, nil if nothing is.
@@ -57,21 +61,21 @@ func (f *fleet) entry(m *Member) *youngEntry {
 	return nil
 }
 
-// above returns by how many RPCs m's server is above its level by its last report, with
+// above returns by how many units m's server is above its level by its last report, with
 // what this process has planned since. It is false for one that does not tell.
 func (f *fleet) above(m *Member) (float64, bool) {
 	e := f.entry(m)
 	if e == nil || e.is != youngTold {
 		return 0, false
 	}
-	return e.others + float64(m.endpoint.planned()) - f.levelOf(m), true
+	return e.others*f.units + float64(m.endpoint.planned()) - f.levelOf(m), true
 }
 
 func (f *fleet) levelOf(m *Member) float64 { return f.level * m.effectiveWeight() }
 
 // tooMuch reports whether RPCs should leave a server that is so much above its level.
 func (f *fleet) tooMuch(m *Member, above float64) bool {
-	return above > max(1, aboveLevelBy*f.levelOf(m))
+	return above > max(float64(m.set.ledger.largestCost()), aboveLevelBy*f.levelOf(m))
 }
 
 // unserved returns the part of what servers lack that those which have too much do not
@@ -91,8 +95,9 @@ func (f *fleet) unserved(members []*Member) float64 {
 }
 
 // choose chooses as a pick does: among the member of the least planned share and those
-// whose reports are young, by what they have with the RPC, which comes from an endpoint.
-func (f *fleet) choose(p *plan, exact *Member, from *endpoint) *Member {
+// whose reports are young, by what they have with the RPC of some units, which comes from an
+// endpoint.
+func (f *fleet) choose(p *plan, exact *Member, from *endpoint, units int64) *Member {
 	y := f.ready.young
 	if y == nil {
 		return exact
@@ -104,7 +109,7 @@ func (f *fleet) choose(p *plan, exact *Member, from *endpoint) *Member {
 		if e := f.entry(exact); e != nil && e.logged && e.at >= f.since {
 			others = e.others
 		}
-		best, low = exact, f.share(exact, others, from)
+		best, low = exact, f.share(exact, others, from, units)
 	}
 	for h, k := y.log.youngest, 0; h != order.None && k < candidates; k++ {
 		e := &y.entries[h]
@@ -112,7 +117,7 @@ func (f *fleet) choose(p *plan, exact *Member, from *endpoint) *Member {
 			break
 		}
 		if m := f.ready.order.Value(h).member(); m != nil && p.available(m) {
-			if s := f.share(m, e.others, from); s < low {
+			if s := f.share(m, e.others, from, units); s < low {
 				best, low = m, s
 			}
 		}
@@ -121,14 +126,14 @@ func (f *fleet) choose(p *plan, exact *Member, from *endpoint) *Member {
 	return best
 }
 
-// share returns what m's server has for each unit of weight with one more RPC, which is
-// there already when it is from there.
-func (f *fleet) share(m *Member, others float64, from *endpoint) float64 {
-	own := m.endpoint.planned() + 1
-	if m.endpoint == from {
-		own--
+// share returns what m's server has for each unit of weight with an RPC of some units more,
+// which is there already when it is from there.
+func (f *fleet) share(m *Member, others float64, from *endpoint, units int64) float64 {
+	own := m.endpoint.planned()
+	if m.endpoint != from {
+		own += units
 	}
-	return (others + float64(own)) / m.effectiveWeight()
+	return (others*f.units + float64(own)) / m.effectiveWeight()
 }
 
 // told notes that the server of m has reported: the plan is to look whether RPCs should
@@ -153,7 +158,8 @@ func (p *plan) runFleet(f *fleet, steps *steps) {
 		}
 		for n := dueOf(g.drawn, p.passed, now, g.drawnBy); n > 0 && p.level.credit >= 1 && p.mayAsk(); n-- {
 			g.drawn--
-			if k, to := g.oldest(now-p.set.rebalance.MinAge), p.lower(g, f, steps); k != nil && k.element != nil && to != nil {
+			k := g.oldest(now - p.set.rebalance.MinAge)
+			if to := p.lower(g, f, k.units(), steps); k != nil && k.element != nil && to != nil {
 				p.ask(k, to, MoveLevel)
 				p.level.credit--
 				steps.did(unitChange)
@@ -180,10 +186,10 @@ func (p *plan) drawLeaving(g *group, f *fleet) {
 	}
 }
 
-// lower returns the member that an RPC of a group moves to, nil when it had better stay.
-// It must be known to have at most one above its level then.
-func (p *plan) lower(g *group, f *fleet, steps *steps) *Member {
-	to := f.choose(p, p.localDestination(nil, steps), nil)
+// lower returns the member that an RPC of a group, of some units, moves to, nil when it had
+// better stay. It must be known to have at most that above its level then.
+func (p *plan) lower(g *group, f *fleet, units int64, steps *steps) *Member {
+	to := f.choose(p, p.localDestination(nil, units, steps), nil, units)
 	from := g.member()
 	above, ok := f.above(from)
 	if !ok || above < 1 { // it has changed since it was drawn
@@ -193,7 +199,7 @@ func (p *plan) lower(g *group, f *fleet, steps *steps) *Member {
 	if !ok || more > 0 || f.entry(to).at < f.since || !p.available(to) || p.level.unsettled(to, p.set.ledger.clock.now) {
 		return nil
 	}
-	if f.share(from, f.entry(from).others, from.endpoint) <= f.share(to, f.entry(to).others, nil) {
+	if f.share(from, f.entry(from).others, from.endpoint, units) <= f.share(to, f.entry(to).others, nil, units) {
 		return nil
 	}
 	return to

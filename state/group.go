@@ -2,6 +2,7 @@ package state
 
 import (
 	"container/list"
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -13,6 +14,7 @@ type group struct {
 	endpoint   *endpoint
 	connection *Connection
 	marks      *list.List    // of *Mark, that may be asked, the oldest first
+	units      int64         // that those cost
 	notReady   time.Duration // since when the endpoint is not, while the connection is
 	reason     MoveReason    // why they cannot stay; MoveLevel: they can
 	until      time.Duration // when the last of them is to be asked; 0 while they can stay, or cannot go
@@ -85,7 +87,7 @@ func (p *plan) clear(g *group, passed time.Duration, steps *steps) {
 	}
 	for n := dueOf(g.marks.Len(), passed, now, g.until); n > 0; n-- {
 		k := g.oldest(now)
-		to := p.destination(g.endpoint, steps)
+		to := p.destination(g.endpoint, k.units(), steps)
 		if k == nil || to == nil || k.element == nil || !p.available(to) {
 			return // or no more: there was a pause
 		}
@@ -114,6 +116,29 @@ func (g *group) insert(k *Mark, start time.Duration) *list.Element {
 		return g.marks.PushFront(k)
 	}
 	return g.marks.InsertAfter(k, e)
+}
+
+// fitAmong bounds how many RPCs are looked at for the one that fits best.
+const fitAmong = 256
+
+// fitting returns, of the oldest that oldest might return, the one that costs what is nearest to
+// some units, nil without one.
+func (g *group) fitting(by time.Duration, units float64) *Mark {
+	best := g.oldest(by)
+	if best == nil || g.units == int64(g.marks.Len()) {
+		return best
+	}
+	off := func(k *Mark) float64 { return math.Abs(float64(k.units()) - units) }
+	for e, i := best.element, 0; e != nil && i < fitAmong; e, i = e.Next(), i+1 {
+		k := e.Value.(*Mark)
+		if k.entry.Load().start > by {
+			break
+		}
+		if k.session.move.Load() == nil && off(k) < off(best) {
+			best = k
+		}
+	}
+	return best
 }
 
 // oldest returns the oldest of the group that may be asked and has begun by some time,

@@ -31,8 +31,9 @@ type leaseEntry struct {
 
 // rareLease is what few leases have.
 type rareLease struct {
-	startup *startup // that has it in flight; nil when it began at another time
-	mark    *Mark    // of the session that its RPC is of; nil without one
+	startup *startup   // that has it in flight; nil when it began at another time
+	mark    *Mark      // of the session that its RPC is of; nil without one
+	cost    *leaseCost // what it costs; nil: one unit
 }
 
 // makeRare returns s.rare, to be written to.
@@ -51,15 +52,21 @@ func (s *leaseEntry) mark() *Mark {
 	return s.rare.mark
 }
 
-// endRare is for the end of the lease.
-func (s *leaseEntry) endRare(how ending) {
+// endRare is for the end of the lease. It returns the units that the lease counts.
+func (s *leaseEntry) endRare(how ending) (units int64) {
 	if s.rare.mark != nil {
 		s.unbind(how)
 	}
 	if st := s.rare.startup; st != nil {
 		st.inFlight--
 	}
-	s.rare = nil
+	units = 1
+	if lc := s.rare.cost; lc != nil {
+		units = lc.units
+		lc.end()
+	}
+	*s.rare, s.rare = rareLease{}, nil // a cost may be kept that has room for it
+	return units
 }
 
 // leaseList is an endpoint's live leases. Since the clock never goes back, their
@@ -91,17 +98,13 @@ func (ls *leaseList) remove(s *leaseEntry) {
 }
 
 // newLease counts one more RPC of an endpoint set in flight on n, and on a connection
-// unless it is nil.
-func (l *Ledger) newLease(n *endpoint, r *EndpointSet, c *Connection) Lease {
+// unless it is nil. cost is the RPC's, nil without one.
+func (l *Ledger) newLease(n *endpoint, r *EndpointSet, c *Connection, cost *Cost) Lease {
 	l.leases++
 	if !l.clock.used {
 		l.startClock()
 	}
 	n.picks++
-	n.setLoad(load{n.load.inFlight + 1, n.load.penalty})
-	if n.load.inFlight > n.highest {
-		n.highest = n.load.inFlight
-	}
 	var s *leaseEntry
 	k := r.counters
 	if last := len(k.free) - 1; last >= 0 {
@@ -111,6 +114,14 @@ func (l *Ledger) newLease(n *endpoint, r *EndpointSet, c *Connection) Lease {
 		s = &leaseEntry{counters: k}
 	}
 	s.endpoint, s.start = n, l.clock.now
+	if cost == nil {
+		n.count(1, 1)
+	} else {
+		n.count(1, cost.attach(s))
+	}
+	if n.load.inFlight > int64(n.highest) {
+		n.highest = int32(n.load.inFlight)
+	}
 	if c != nil {
 		s.connection = c
 		c.begin()
@@ -133,7 +144,7 @@ func (le Lease) Release() bool { return le.end(endReleased) }
 func (le Lease) Succeed() bool { return le.end(endSucceeded) }
 
 // Fail is Release for an attempt that failed. When it did so within the
-// FailurePenalty of its endpoint set's guards, its unit stays on the endpoint as a
+// FailurePenalty of its endpoint set's guards, its units stay on the endpoint as a
 // penalty until that time after its start: an endpoint that fails at once is not
 // the emptiest. An attempt that lived longer leaves none.
 func (le Lease) Fail() bool { return le.end(endFailed) }
@@ -175,9 +186,9 @@ func (le Lease) end(how ending) bool {
 // end ends the entry's lease and gives the room to RPCs that wait.
 func (s *leaseEntry) end(how ending) {
 	c, n := s.connection, s.endpoint
-	l := n.ledger
+	l, units := n.ledger, int64(1)
 	if s.rare != nil {
-		s.endRare(how)
+		units = s.endRare(how)
 	}
 	n.leases.remove(s)
 	s.endpoint, s.connection = nil, nil
@@ -186,7 +197,7 @@ func (s *leaseEntry) end(how ending) {
 		c.free = append(c.free, s)
 	}
 	l.leases--
-	n.setLoad(load{n.load.inFlight - 1, n.load.penalty})
+	n.count(-1, -units)
 	if c != nil {
 		if how == endSucceeded && !c.succeeded {
 			c.succeeded = true
@@ -195,7 +206,7 @@ func (s *leaseEntry) end(how ending) {
 	}
 	if how == endFailed {
 		n.failures++
-		if l.addPenalty(n, s.start+s.counters.penalty) {
+		if l.addPenalty(n, s.start+s.counters.penalty, units) {
 			s.counters.Penalties++
 			s.counters.penalized(n)
 		}

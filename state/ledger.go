@@ -1,6 +1,7 @@
 package state
 
 import (
+	"container/list"
 	"sync"
 	"time"
 )
@@ -37,7 +38,10 @@ type Ledger struct {
 	marks     int                       // leases that have one
 	lives     lives                     // of RPCs, while reports come in
 
-	drainsInSteps int // calls that bring members in line with drains
+	extraUnits    int64      // what live leases cost beyond one unit each
+	cooling       list.List  // of *leaseCost, whose units may change later, by when
+	costs         *costSizes // of the leases that have some; nil: none has had one
+	drainsInSteps int        // calls that bring members in line with drains
 
 	totals   totals
 	stepSize int    // see steps

@@ -38,8 +38,8 @@ func newLevelling() levelling {
 }
 
 // fairShare returns the planned load of the priority level in use for each unit of weight,
-// and what it is with some RPCs more.
-func (p *plan) fairShare(more int, steps *steps) (fair, then float64) {
+// and what it is with some units more.
+func (p *plan) fairShare(more int64, steps *steps) (fair, then float64) {
 	var load, weight float64
 	for _, m := range p.members {
 		if m.endpoint != nil && m.eligibleIn != nil {
@@ -53,11 +53,13 @@ func (p *plan) fairShare(more int, steps *steps) (fair, then float64) {
 
 // runLevelling asks RPCs to move from the highest planned share to the lowest, as long as
 // the one is higher than the other is with one more. So each ask lessens what is uneven,
-// none can be undone by another, and it ends with as few as there can be.
+// none can be undone by another, and it ends with as few as there can be. Where RPCs have
+// costs, one more is the costliest of the ledger's: what picks leave uneven is not worth
+// moves. The one that goes makes the two as level as one can.
 //
 // While others are still to be asked, since they cannot stay, only an endpoint is left that
 // has more than its share even when those are there.
-func (p *plan) runLevelling(leaving, stranded int, steps *steps) {
+func (p *plan) runLevelling(leaving int, stranded int64, steps *steps) {
 	lv, now, b, passed := &p.level, p.set.ledger.clock.now, p.set.rebalance, p.passed
 	lv.credit = min(lv.credit+b.PerSecond*passed.Seconds(), max(1, b.PerSecond*planPeriod.Seconds()))
 	if lv.settle > settle && now-lv.flapped > flapWithin {
@@ -97,7 +99,7 @@ func (p *plan) runLevelling(leaving, stranded int, steps *steps) {
 		if from == nil {
 			return
 		}
-		p.ask(from.oldest(now-b.MinAge), to, MoveLevel)
+		p.ask(from.fitting(now-b.MinAge, from.member().surplus(to)), to, MoveLevel)
 		lv.credit--
 		steps.did(unitChange)
 	}
@@ -112,23 +114,31 @@ func (p *plan) mayAsk() bool {
 // member returns the member that the group's RPCs count on.
 func (g *group) member() *Member { return g.connection.member }
 
+// surplus returns how many units of m's planned load would make its share and that of
+// another member equal.
+func (m *Member) surplus(to *Member) float64 {
+	w, v := m.effectiveWeight(), to.effectiveWeight()
+	return (float64(m.endpoint.planned())*v - float64(to.endpoint.planned())*w) / (w + v)
+}
+
 // worthwhile reports whether one more RPC of a group should move to a member: when that
-// has a lower share even then, and one of the two is a whole RPC off its fair load. By
+// has a lower share even with the costliest RPC more, and one of the two is off its fair
+// load by a whole RPC, or by half of the costliest and half a unit. By
 // equal weights the one implies the other. By others, less than a whole RPC is what picks
 // leave to turns by weight, and is for the newcomers' draw.
 func (p *plan) worthwhile(from *group, to *Member, fair float64) bool {
-	m := from.member()
-	if m == nil || m.eligibleIn == nil || !p.available(to) || m.share(0) <= fair || m.share(0) <= to.share(1) {
+	m, largest := from.member(), p.set.ledger.largestCost()
+	if m == nil || m.eligibleIn == nil || !p.available(to) || m.share(0) <= fair || m.share(0) <= to.share(largest) {
 		return false
 	}
-	const whole = 1 - 1e-9 // which rounding may take from it
+	whole := (1 - 1e-9) * float64(largest+1) / 2 // rounding may take a bit from it
 	if m.above(p.then) < whole {
 		return false
 	}
 	return m.above(fair) >= whole || to.above(fair) <= -whole
 }
 
-// above returns by how many RPCs m's planned load is above its fair one.
+// above returns by how many units m's planned load is above its fair one.
 func (m *Member) above(fair float64) float64 {
 	return float64(m.endpoint.planned()) - fair*m.effectiveWeight()
 }
@@ -141,7 +151,7 @@ func (p *plan) extremes(fair float64, steps *steps) (*group, *Member) {
 
 // extremesOf does so among the groups that have RPCs which began by some time.
 func (p *plan) extremesOf(by time.Duration, fair float64, steps *steps) (*group, *Member) {
-	to := p.destination(nil, steps)
+	to := p.destination(nil, p.set.ledger.largestCost(), steps)
 	if to == nil {
 		return nil, nil
 	}
@@ -173,7 +183,7 @@ func (p *plan) excess(fair float64) int {
 	n := 0.0
 	for _, g := range p.sources {
 		if m := g.member(); m != nil && m.eligibleIn != nil {
-			n += max(0, m.above(fair))
+			n += max(0, m.above(fair)) * float64(g.marks.Len()) / float64(max(1, g.units))
 		}
 	}
 	return int(math.Round(n))

@@ -73,7 +73,11 @@ func TestAddressesAreCounted(t *testing.T) {
 		require.Equal(t, step.want, l.Snapshot().Endpoints[0].Addresses)
 	}
 	m := now[1]
-	lease := func() Lease { l.mu.Lock(); defer l.mu.Unlock(); return l.newLease(m.endpoint, sets[1], m.connection) }()
+	lease := func() Lease {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.newLease(m.endpoint, sets[1], m.connection, nil)
+	}()
 	list(1)
 	require.NoError(t, l.Check())
 	require.Equal(t, []string{"c", "e"}, l.Snapshot().Endpoints[0].Addresses, "departed")

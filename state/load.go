@@ -1,14 +1,24 @@
 package state
 
-import "github.com/leastconn/grpc-leastconn/state/internal/order"
+import (
+	"math"
 
-// load is an endpoint's load by its terms. Their sum is what its score counts.
+	"github.com/leastconn/grpc-leastconn/state/internal/order"
+)
+
+// load is an endpoint's load by its terms. A score counts units, caps count RPCs.
 type load struct {
 	inFlight int64 // live leases
-	penalty  int64 // units that failures have left
+	units    int64 // that they cost: one each, unless a Cost says more
+	failed   int64 // RPCs whose failures weigh on the endpoint still
+	penalty  int64 // units that these have left
 }
 
-func (t load) sum() int64 { return t.inFlight + t.penalty }
+// sum is what a score counts.
+func (t *load) sum() int64 { return t.units + t.penalty }
+
+// rpcs is what a cap counts.
+func (t *load) rpcs() int64 { return t.inFlight + t.failed }
 
 // place is where an endpoint's member stands.
 type place struct {
@@ -16,12 +26,25 @@ type place struct {
 	handle order.Handle
 }
 
-// setLoad changes n's load, its places in the orders and, where a member reaches its
-// cap or has room again, who may be chosen.
+// setLoad changes n's load and what follows from it.
 func (n *endpoint) setLoad(to load) {
-	was := n.load.sum()
+	moved := to.sum() != n.load.sum() // a member that does not move keeps its turn
 	n.load = to
-	if sum := to.sum(); sum != was { // a member that does not move keeps its turn
+	n.loadChanged(moved)
+}
+
+// count changes what is in flight on n, and what follows from that.
+func (n *endpoint) count(rpcs, units int64) {
+	n.load.inFlight += rpcs
+	n.load.units += units
+	n.loadChanged(units != 0)
+}
+
+// loadChanged brings in line with n's load its places in the orders, if it has moved, and,
+// where a member reaches its cap or has room again, who may be chosen.
+func (n *endpoint) loadChanged(moved bool) {
+	if moved {
+		sum := n.load.sum()
 		for i := range n.places {
 			p := &n.places[i]
 			p.order.SetLoad(p.handle, sum)
@@ -30,31 +53,33 @@ func (n *endpoint) setLoad(to load) {
 	if n.connecting > 0 {
 		n.rescore()
 	}
-	if n.again.due(to) {
+	if n.again.due(&n.load) {
 		n.updateEligibility()
 	}
 }
 
 // again is the loads at which an endpoint's members are full or busy, or are not any
 // more.
-type again struct{ sum, inFlight thresholds }
+type again struct{ rpcs, inFlight thresholds }
 
-// thresholds are those of a term: from one on, or below the other, something is due.
-type thresholds struct{ from, below int64 }
+// thresholds are those of a number of RPCs: from one on, or below the other, something is
+// due. They are short, so that what a pick touches of an endpoint fills two lines of memory.
+type thresholds struct{ from, below uint32 }
 
 // neverAgain is that of an endpoint whose members do not depend on its load.
-var neverAgain = again{sum: thresholds{from: noLimit}, inFlight: thresholds{from: noLimit}}
+var neverAgain = again{rpcs: thresholds{from: math.MaxUint32}, inFlight: thresholds{from: math.MaxUint32}}
 
-func (a *again) due(t load) bool { return a.sum.due(t.sum()) || a.inFlight.due(t.inFlight) }
+func (a *again) due(t *load) bool { return a.rpcs.due(t.rpcs()) || a.inFlight.due(t.inFlight) }
 
-func (t *thresholds) due(n int64) bool { return n >= t.from || n < t.below }
+func (t *thresholds) due(n int64) bool { return n >= int64(t.from) || n < int64(t.below) }
 
 // note notes when a member that has reached a limit, or has not, does so no more.
 func (t *thresholds) note(reached bool, limit int64) {
+	short := uint32(min(limit, math.MaxUint32))
 	if reached {
-		t.below = max(t.below, limit)
+		t.below = max(t.below, short)
 	} else {
-		t.from = min(t.from, limit)
+		t.from = min(t.from, short)
 	}
 }
 

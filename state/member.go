@@ -110,7 +110,7 @@ func (n *endpoint) updateEligibility() {
 // was noted for m before stays, and does no harm.
 func (n *endpoint) watch(m *Member) {
 	if m.eligibleIn != nil {
-		n.again.sum.note(n.load.sum() >= m.limit, m.limit)
+		n.again.rpcs.note(n.load.rpcs() >= m.limit, m.limit)
 		n.again.inFlight.note(n.load.inFlight >= m.limit, m.limit)
 	}
 }
@@ -170,7 +170,7 @@ func (m *Member) updateEligibility() {
 // fullness reports whether m is full and whether it is busy.
 func (m *Member) fullness() (full, busy bool) {
 	load, noRoom := m.endpoint.load, m.connection.full()
-	return noRoom || load.sum() >= m.limit, noRoom || load.inFlight >= m.limit
+	return noRoom || load.rpcs() >= m.limit, noRoom || load.inFlight >= m.limit
 }
 
 // fallbackOrder returns the order, beside its ready set's own, that m is to be in.

@@ -19,6 +19,8 @@ type move struct {
 	asked   *Mark
 	from    *endpoint
 	reason  MoveReason
+	cost    *Cost         // that its next RPC takes along; nil where that is one unit
+	units   int64         // that it costs where it is
 	due     time.Duration // when it is given up, by the ledger's clock
 	element *list.Element // in the plan
 
@@ -31,11 +33,13 @@ type move struct {
 // ask asks the RPC of k to move to a member, where a place is kept for the session.
 func (p *plan) ask(k *Mark, to *Member, reason MoveReason) {
 	r, l := p.set, p.set.ledger
-	mv := &move{set: r, session: k.session, asked: k, from: k.group.endpoint, reason: reason, due: l.clock.now + moveWithin, member: to}
-	mv.place = l.newLease(to.endpoint, r, to.connection)
+	s := k.entry.Load()
+	mv := &move{set: r, session: k.session, asked: k, from: k.group.endpoint, reason: reason, due: l.clock.now + moveWithin, member: to, cost: s.cost()}
+	mv.place = l.newLease(to.endpoint, r, to.connection, mv.cost)
 	to.endpoint.arriving++
 	mv.element = p.moves.PushBack(mv)
 	mv.from.asked++
+	mv.setUnits(s.units())
 	k.session.move.Store(mv)
 	k.dontAsk()
 	k.asked, k.move = true, mv
@@ -70,7 +74,14 @@ func (mv *move) stopLeaving() {
 		mv.left = true
 		mv.asked.move = nil
 		mv.from.asked--
+		mv.setUnits(0)
 	}
+}
+
+// setUnits takes up what the RPC that was asked costs where it is.
+func (mv *move) setUnits(units int64) {
+	mv.from.leaving += units - mv.units
+	mv.units = units
 }
 
 // giveBack gives the place back, if there still is one.
@@ -122,11 +133,22 @@ func (p *plan) expireMoves(steps *steps) {
 	}
 }
 
+// move returns the move that the RPC is the next one of, nil without one.
+func (a *acquisition) move() *move {
+	if a.mark == nil {
+		return nil
+	}
+	mv := a.mark.session.move.Load()
+	if mv == nil || mv.set.ledger != a.set.ledger || mv.asked == a.mark || mv.arrived || a.mark.entry.Load() != nil {
+		return nil
+	}
+	return mv
+}
+
 // takePlace gives the RPC the place that is kept for its session. One that cannot be
 // taken up is given back, and the RPC chooses as any other.
-func (a *acquisition) takePlace() bool {
-	mv := a.mark.session.move.Load()
-	if mv == nil || mv.set.ledger != a.set.ledger || mv.asked == a.mark || a.mark.entry.Load() != nil || mv.place.entry == nil {
+func (a *acquisition) takePlace(mv *move) bool {
+	if mv.place.entry == nil {
 		return false
 	}
 	if mv.set != a.set || !mv.holds() || slices.Contains(a.tried, mv.member.endpoint) || !mv.connect() {
@@ -138,6 +160,7 @@ func (a *acquisition) takePlace() bool {
 	s.endpoint.leases.remove(s)
 	s.start = l.clock.read() // its attempt begins now
 	s.endpoint.leases.push(s)
+	a.cost.bind(s)
 	mv.member.eligibleIn.picks++
 	mv.member.connection.picks++
 	if len(a.tried) > 0 {

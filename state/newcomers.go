@@ -14,7 +14,8 @@ const drawWithin = 10 * time.Second
 //
 // A process of one stream is level whatever joins. For a fleet of such processes to
 // become level, each gives a newcomer the fraction of an RPC that is its fair share
-// beyond whole ones by chance: one RPC, with that probability.
+// beyond whole ones by chance: one RPC, with that probability. Where RPCs have costs, a
+// whole one is the costliest.
 type newcomers struct {
 	all    []newcomer
 	drawAt time.Duration // never while there is nobody to draw for
@@ -94,7 +95,7 @@ func (p *plan) drawNewcomers(fair float64) {
 	lv.all = slices.DeleteFunc(lv.all, func(n newcomer) bool { return n.left == 0 && n.due == 0 && now-n.since >= flapWithin })
 }
 
-// above returns by how many RPCs a member's planned load is above its fair one, or, where
+// above returns by how many units a member's planned load is above its fair one, or, where
 // its server tells, its server's.
 func (p *plan) above(m *Member, fair float64) float64 {
 	if f := p.fleet; f != nil {
@@ -127,7 +128,7 @@ func (p *plan) draw(fair float64) {
 			continue
 		}
 		drawn := p.drawNow(n)
-		if f := -m.above(fair); f > 0 && (f < 1 || p.fleet != nil) && m.eligibleIn == p.set.inUse() {
+		if f := -m.above(fair) / float64(p.set.ledger.largestCost()); f > 0 && (f < 1 || p.fleet != nil) && m.eligibleIn == p.set.inUse() {
 			whole := math.Floor(sum)
 			sum += f * part * drawn
 			n.due += int(math.Floor(sum) - whole)

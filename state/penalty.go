@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// penalty is units of an endpoint's load that end together.
+// penalty is those of an endpoint that end together.
 type penalty struct {
-	until time.Duration // by the ledger's clock
-	units int64
+	until  time.Duration // by the ledger's clock
+	failed int64         // RPCs
+	units  int64         // that they have left
 }
 
-// addPenalty leaves the unit of an attempt that failed, and is not counted on n any
+// addPenalty leaves the units of an attempt that failed, and is not counted on n any
 // more, as a penalty until a point of time. It reports whether it did.
 //
 // It leaves none when n, without it, comes last already in every ready set that may
-// choose n: a penalty puts an endpoint behind the busiest one, never further. Where an
-// endpoint is busy, at its cap, it always leaves one.
-func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
+// choose n: a penalty puts an endpoint behind the busiest one, further by no more than
+// what one RPC costs. Where an endpoint is busy, at its cap, it always leaves one.
+func (l *Ledger) addPenalty(n *endpoint, until time.Duration, units int64) bool {
 	if l.clock.read() >= until || n.isWorst() {
 		return false
 	}
@@ -30,8 +31,12 @@ func (l *Ledger) addPenalty(n *endpoint, until time.Duration) bool {
 	if !found {
 		n.penalties = slices.Insert(n.penalties, i, penalty{until: until})
 	}
-	n.penalties[i].units++
-	n.setLoad(load{n.load.inFlight, n.load.penalty + 1})
+	n.penalties[i].failed++
+	n.penalties[i].units += units
+	t := n.load
+	t.failed++
+	t.penalty += units
+	n.setLoad(t)
 	l.penalized[n] = struct{}{}
 	l.startClock()
 	return true
@@ -50,9 +55,10 @@ func (l *Ledger) expirePenalties() {
 	}
 	steps.settle = grant
 	for n := range l.penalized {
-		over, left := 0, n.load.penalty
+		over, left := 0, n.load
 		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
-			left -= n.penalties[over].units
+			left.failed -= n.penalties[over].failed
+			left.penalty -= n.penalties[over].units
 			over++
 		}
 		if over == 0 {
@@ -63,7 +69,7 @@ func (l *Ledger) expirePenalties() {
 		if len(n.penalties) == 0 {
 			delete(l.penalized, n)
 		}
-		n.setLoad(load{n.load.inFlight, left})
+		n.setLoad(left)
 		room = true
 		steps.did(unitChange * (1 + len(n.places)))
 	}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"runtime"
 	"testing"
 	"time"
@@ -35,6 +36,29 @@ func released(t *testing.T, key string) ([]Lease, weak.Pointer[Ledger], weak.Poi
 	}
 	v.set.Close()
 	return leases, ledger, n
+}
+
+// A context whose RPC is over, over some attempts, pins nothing of where it was.
+func TestCostPinsNothing(t *testing.T) {
+	key := t.Name()
+	ctx, ledger := costly(t, key)
+	requireGone(t, key, ledger)
+	CostOf(ctx).Set(7)
+	runtime.KeepAlive(ctx)
+}
+
+func costly(t *testing.T, key string) (context.Context, weak.Pointer[Ledger]) {
+	v := open(key)
+	ctx := WithCost(t.Context(), 5)
+	for range 2 {
+		lease, _, outcome := v.set.AcquireOrQueue(ctx, nil, v)
+		require.Equal(t, Chosen, outcome)
+		CostOf(ctx).Set(6)
+		require.True(t, lease.Release())
+	}
+	ledger := weak.Make(v.ledger)
+	v.set.Close()
+	return ctx, ledger
 }
 
 // A lease of an endpoint that has left pins it no longer than it lives, while the

@@ -32,7 +32,7 @@ type plan struct {
 	fleet    *fleet        // nil where reports say too little of it
 	sources  []*group      // those whose RPCs may stay
 	leaving  int           // RPCs that cannot stay, and are still to be asked
-	stranded int           // of those, the ones on endpoints that are not in use
+	stranded int64         // units of those on endpoints that are not in use
 	then     float64       // the fair share once those are elsewhere, of all plans
 }
 
@@ -88,7 +88,8 @@ func (l *Ledger) runPlans() {
 	}
 	l.planAt = l.clock.now + planPeriod
 	steps := l.inSteps()
-	var leaving, stranded int
+	var leaving int
+	var stranded int64
 	for r := range l.planning {
 		if p := r.plan; p != nil {
 			p.runLeaving(&steps)
@@ -131,7 +132,7 @@ func (p *plan) runLeaving(steps *steps) {
 		steps.did(unitLook)
 	}
 	p.fleet = p.fleetNow(v, steps)
-	somewhere := p.localDestination(nil, steps) != nil
+	somewhere := p.localDestination(nil, 1, steps) != nil
 	for c, g := range p.groups {
 		if p.fleet == nil {
 			g.forgetDraw()
@@ -147,7 +148,7 @@ func (p *plan) runLeaving(steps *steps) {
 			p.clear(g, p.passed, steps)
 			p.leaving += g.marks.Len()
 			if m := g.endpoint.memberOf(p.set); m == nil || m.eligibleIn != v {
-				p.stranded += g.marks.Len()
+				p.stranded += g.units
 			}
 		default:
 			g.forgetDraw()
@@ -182,9 +183,9 @@ func (p *plan) announce(about Plan) {
 }
 
 // planned returns the endpoint's planned load.
-func (n *endpoint) planned() int64 { return n.load.inFlight - n.asked }
+func (n *endpoint) planned() int64 { return n.load.units - n.leaving }
 
-// share returns the planned load of m's endpoint over m's weight, with some RPCs more.
+// share returns the planned load of m's endpoint over m's weight, with some units more.
 func (m *Member) share(more int64) float64 {
 	return float64(m.endpoint.planned()+more) / m.effectiveWeight()
 }
@@ -196,20 +197,20 @@ func (p *plan) available(m *Member) bool {
 		!m.connection.ended && n.load.penalty == 0 && n.shun.until <= p.set.ledger.clock.now
 }
 
-// destination returns the member that an RPC may move to, nil without one, as a pick
-// chooses it. For an RPC that must go, from is where it counts already: another connection
-// of the same endpoint may be the best.
-func (p *plan) destination(from *endpoint, steps *steps) *Member {
-	m := p.localDestination(from, steps)
+// destination returns the member that an RPC of some units may move to, nil without one, as
+// a pick chooses it. For an RPC that must go, from is where it counts already: another
+// connection of the same endpoint may be the best.
+func (p *plan) destination(from *endpoint, units int64, steps *steps) *Member {
+	m := p.localDestination(from, units, steps)
 	if f := p.fleet; f != nil && m != nil {
-		return f.choose(p, m, from)
+		return f.choose(p, m, from, units)
 	}
 	return m
 }
 
 // localDestination is destination by planned shares. Equals are as likely, so that a fleet
 // does not move in step.
-func (p *plan) localDestination(from *endpoint, steps *steps) *Member {
+func (p *plan) localDestination(from *endpoint, units int64, steps *steps) *Member {
 	var best *Member
 	var least float64
 	ties := 0
@@ -218,7 +219,7 @@ func (p *plan) localDestination(from *endpoint, steps *steps) *Member {
 		if !p.available(m) {
 			continue
 		}
-		more := int64(1)
+		more := units
 		if m.endpoint == from {
 			more = 0
 		}

@@ -107,7 +107,7 @@ func (r *EndpointSet) next() *waiter {
 // grantNext gives w, for whom there is room, a lease.
 func (w *waiter) grantNext() {
 	r := w.set
-	lease, m, _ := chooseIn(r.queue.queueSets, w.tried, true)
+	lease, m, _ := chooseIn(r.queue.queueSets, w.tried, true, w.cost)
 	r.dequeue(w)
 	r.ledger.timeouts.remove(w)
 	w.phase.Store(phaseGranted)

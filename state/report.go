@@ -129,7 +129,7 @@ type reported struct {
 // server must know of more RPCs of this process: those that have begun since the report
 // before may not have been there yet.
 func (n *endpoint) told(inFlight int64, rps float64, now time.Duration) (_ figures, honest bool) {
-	places := n.arriving // which no RPC has taken up: the server cannot know of them
+	places := int64(n.arriving) // which no RPC has taken up: the server cannot know of them
 	was, own := n.reported, n.load.inFlight-places
 	picks := n.picks - uint64(places)
 	begun := int64(picks - was.picks)

@@ -20,7 +20,8 @@ type rpc struct {
 	ctx   context.Context
 	end   context.CancelFunc
 	lease state.Lease
-	on    string // the endpoint that it was given
+	tried *state.Tried // nil unless a test uses it
+	on    string       // the endpoint that it was given
 }
 
 func (e *env) rpc() *rpc {

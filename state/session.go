@@ -64,6 +64,7 @@ func (k *Mark) bind(s *leaseEntry, r *EndpointSet, took bool) {
 	r.ledger.marks++
 	if k.group = p.groupOf(s); !k.asked {
 		k.element = k.group.insert(k, s.start)
+		k.group.units += s.units()
 	}
 	if mv := k.session.move.Load(); mv != nil && mv.set.ledger == r.ledger && mv.asked != k {
 		s.endpoint.movedHere++
@@ -91,10 +92,31 @@ func (s *leaseEntry) unbind(how ending) {
 	p.endIfUnused()
 }
 
+// units returns what the mark's RPC costs, 1 where it has none or k is nil.
+func (k *Mark) units() int64 {
+	if k != nil {
+		if s := k.entry.Load(); s != nil {
+			return s.units()
+		}
+	}
+	return 1
+}
+
 // dontAsk takes k from those that may be asked.
 func (k *Mark) dontAsk() {
 	if k.element != nil {
 		k.group.marks.Remove(k.element)
+		k.group.units -= k.entry.Load().units()
 		k.element = nil
+	}
+}
+
+// setUnits takes up that the RPC costs some units now, by so many more.
+func (k *Mark) setUnits(units, by int64) {
+	if k.element != nil {
+		k.group.units += by
+	}
+	if k.move != nil {
+		k.move.setUnits(units)
 	}
 }

@@ -30,6 +30,7 @@ type EndpointSnapshot struct {
 	State         EndpointState    `json:"state"`
 	Drained       bool             `json:"drained,omitempty"` // by Drain: it takes no new RPCs, whatever weights it has
 	InFlight      int64            `json:"inFlight"`
+	Units         int64            `json:"units"`         // what those cost: one each, unless their calls said more
 	Granted       int64            `json:"granted"`       // of those, what RPCs that wait have not taken up
 	Reserved      int64            `json:"reserved"`      // of those in flight, RPCs that wait for it to connect
 	Leaving       int64            `json:"leaving"`       // of those in flight, streams of sessions that were asked to go elsewhere
@@ -54,7 +55,7 @@ type MemberSnapshot struct {
 	Priority        uint32             `json:"priority"`           // 0 is the highest
 	Weight          uint32             `json:"weight"`             // the resolver's; 0 while ready: draining
 	EffectiveWeight float64            `json:"effectiveWeight"`    // weight × slowStartFactor, or one next to nothing away
-	Score           float64            `json:"score"`              // (in_flight + penalty + phase) / effectiveWeight; 0 unless it may be chosen
+	Score           float64            `json:"score"`              // (units + penalty + phase) / effectiveWeight; 0 unless it may be chosen
 	Next            bool               `json:"next,omitempty"`     // the next pick of the ready set is its, unless a report makes it another's
 	Draining        bool               `json:"draining,omitempty"` // ready, and not chosen
 	MaxInFlight     int64              `json:"maxInFlight"`        // 0: no cap
@@ -189,16 +190,17 @@ func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
 		Addresses:     n.addrs,
 		Drained:       n.isDrained(),
 		InFlight:      n.load.inFlight,
+		Units:         n.load.units,
 		Granted:       n.granted,
-		Leaving:       n.asked,
-		Arriving:      n.arriving,
+		Leaving:       int64(n.asked),
+		Arriving:      int64(n.arriving),
 		Picks:         n.picks,
 		Penalty:       n.load.penalty,
 		OldestSeconds: n.oldest(now).Seconds(),
 
 		Number:       n.number,
 		StateSeconds: n.departed(now).Seconds(),
-		Highest:      n.highest,
+		Highest:      int64(n.highest),
 		Failures:     n.failures,
 		MovedHere:    n.movedHere,
 		MovedAway:    n.movedAway,

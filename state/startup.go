@@ -116,7 +116,7 @@ func (a *acquisition) reserve(m *Member) {
 	c := m.connecting
 	l := a.set.ledger
 	l.arrivals++
-	res := &reservation{rpc: a.rpc, arrival: l.arrivals, member: m, lease: l.newLease(m.endpoint, a.set, nil)}
+	res := &reservation{rpc: a.rpc, arrival: l.arrivals, member: m, lease: l.newLease(m.endpoint, a.set, nil, a.cost)}
 	if c.reserved == nil {
 		c.reserved = map[*reservation]struct{}{}
 	}

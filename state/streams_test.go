@@ -22,6 +22,8 @@ type streams struct {
 	deaf    bool              // nobody listens
 	life    time.Duration     // mean life of a stream, which begins anew then; 0: it does not end
 	counts  func(addr string, by int)
+	cost    func() int64 // of a stream; nil: they have none
+	costs   []*state.Cost
 
 	mu    sync.Mutex
 	asked int
@@ -50,11 +52,26 @@ func (s *streams) end() {
 func (s *streams) begin(n int) {
 	s.Helper()
 	for range n {
-		session := &state.Session{}
-		rpc, ok := s.next(session)
+		st := s.stream()
+		rpc, ok := s.next(st)
 		require.True(s, ok)
-		s.wg.Go(func() { s.serve(session, rpc) })
+		s.wg.Go(func() { s.serve(st, rpc) })
 	}
+}
+
+// stream is one of the application, with the context of all its RPCs.
+type stream struct {
+	*state.Session
+	ctx context.Context
+}
+
+func (s *streams) stream() stream {
+	st := stream{&state.Session{}, s.ctx}
+	if s.cost != nil {
+		st.ctx = state.WithCost(st.ctx, s.cost())
+		s.costs = append(s.costs, state.CostOf(st.ctx))
+	}
+	return st
 }
 
 type streamRPC struct {
@@ -64,9 +81,9 @@ type streamRPC struct {
 	end   context.CancelFunc
 }
 
-func (s *streams) next(session *state.Session) (streamRPC, bool) {
-	ctx, cancel := context.WithCancel(s.ctx)
-	ctx, moved := session.Next(ctx)
+func (s *streams) next(st stream) (streamRPC, bool) {
+	ctx, cancel := context.WithCancel(st.ctx)
+	ctx, moved := st.Next(ctx)
 	lease, value, outcome := s.endpointSet.AcquireOrQueue(ctx, nil, s.first)
 	if outcome != state.Chosen {
 		cancel()
@@ -92,7 +109,7 @@ func (s *streams) release(r streamRPC) {
 }
 
 // serve is one stream, over all its RPCs.
-func (s *streams) serve(session *state.Session, r streamRPC) {
+func (s *streams) serve(st stream, r streamRPC) {
 	for {
 		ends := make(<-chan time.Time)
 		if s.life > 0 {
@@ -104,8 +121,8 @@ func (s *streams) serve(session *state.Session, r streamRPC) {
 			return
 		case <-ends:
 			s.release(r)
-			session = &state.Session{}
-			r, _ = s.next(session)
+			st = s.stream()
+			r, _ = s.next(st)
 			continue
 		case <-r.moved:
 		}
@@ -122,7 +139,7 @@ func (s *streams) serve(session *state.Session, r streamRPC) {
 		if !s.overlap {
 			s.release(r)
 		}
-		next, ok := s.next(session)
+		next, ok := s.next(st)
 		if ok && next.addr == s.fails {
 			next.lease.Fail()
 			next.end()

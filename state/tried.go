@@ -13,7 +13,12 @@ type Tried struct {
 	mu        sync.Mutex // never held together with a ledger's
 	endpoints []weak.Pointer[endpoint]
 	failed    time.Time // when the last attempt did, or began
+	isRPC     bool      // set before use
 }
+
+// StandForRPC lets t stand for an RPC: picks that have it are attempts of one, whatever
+// their contexts are. It must be called before t is used.
+func (t *Tried) StandForRPC() { t.isRPC = true }
 
 // Add notes the endpoint of a lease. One that was given back is passed over.
 func (t *Tried) Add(le Lease) {

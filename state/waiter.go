@@ -14,6 +14,7 @@ type waiter struct {
 	set     *EndpointSet
 	rpc     <-chan struct{}
 	arrival uint64 // in the ledger
+	cost    *Cost  // nil where the RPC costs one unit
 	phase   phase
 
 	tried       []*endpoint   // it waits for another one than these; nil: for any

@@ -59,8 +59,10 @@ func (b *byRPC[W]) of(rpc <-chan struct{}) []W {
 }
 
 // NothingKnown reports whether there is no RPC of which a pick has anything to know, in
-// any ledger: that it waits, or is a session's.
-func NothingKnown() bool { return waits.none() && reservations.none() && !marked.Load() }
+// any ledger: that it waits, is a session's or has a cost.
+func NothingKnown() bool {
+	return waits.none() && reservations.none() && !marked.Load() && !costed.Load()
+}
 
 // StopWaiting ends all waits of the RPC that ctx is of, and gives back what is reserved
 // for it: it has been served, or its attempt has ended.

@@ -183,10 +183,11 @@ func upTo(limit time.Duration, seconds float64) time.Duration {
 	return time.Duration(min(float64(limit), seconds*float64(time.Second)))
 }
 
-// choose returns the handle to choose in o, whose own choice is exact.
-func (y *young) choose(o *choiceOrder, exact order.Handle, eligible int, now time.Duration) order.Handle {
+// choose returns the handle to choose in o, whose own choice is exact. An RPC of others is
+// taken to cost some units.
+func (y *young) choose(o *choiceOrder, exact order.Handle, eligible int, units float64, now time.Duration) order.Handle {
 	youngest := y.log.youngest
-	if !y.enough(o, eligible) {
+	if !y.enough(o, eligible, units) {
 		return exact
 	}
 	since := y.since(now)
@@ -195,14 +196,14 @@ func (y *young) choose(o *choiceOrder, exact order.Handle, eligible int, now tim
 	if e := &y.entries[exact]; e.logged && e.at >= since {
 		others = e.others
 	}
-	best, low := exact, (others+float64(load+1))/weight
+	best, low := exact, (others*units+float64(load+1))/weight
 	for h, k := youngest, 0; h != order.None && k < candidates; k++ {
 		e := &y.entries[h]
 		if e.at < since {
 			break
 		}
 		if load, weight, ok := o.Standing(h); ok {
-			if s := (e.others + float64(load+1)) / weight; s < low {
+			if s := (e.others*units + float64(load+1)) / weight; s < low {
 				best, low = h, s
 			}
 		}
@@ -213,8 +214,8 @@ func (y *young) choose(o *choiceOrder, exact order.Handle, eligible int, now tim
 
 // enough reports whether figures say something of use of the members in o: at least half
 // of those that are eligible have told, and others have more than next to nothing there.
-func (y *young) enough(o *choiceOrder, eligible int) bool {
-	return y.log.youngest != order.None && !y.behind && 2*y.told >= eligible && 4*y.sum.others > float64(o.Load())
+func (y *young) enough(o *choiceOrder, eligible int, units float64) bool {
+	return y.log.youngest != order.None && !y.behind && 2*y.told >= eligible && 4*y.sum.others*units > float64(o.Load())
 }
 
 // since returns from when on figures are young: the two youngest are, unless they are

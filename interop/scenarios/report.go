@@ -28,7 +28,8 @@ func newReport(policies []scenario.Policy, table []rows.Row) report {
 const legend = "exact: sessions by server before → after the last ones opened; policies: after. 10×100: each of ten has 100;\n" +
 	"93…108: fewest and most of many. (n): max − min. ✓: every session went to a server that held the fewest then;\n" +
 	"✗: some did not, even if the counts are level in the end. moves: in the end, of sessions that move when told.\n" +
-	"cv: standard deviation over mean of sessions by server, of many clients; least_conn has servers report.\n"
+	"cv: standard deviation over mean of sessions by server, of many clients; least_conn has servers report.\n" +
+	"long prompts: what the calls on each server cost together; least_conn is told by WithCost.\n"
 
 // render is the table, what it needs to be read, and the verdict.
 func (r report) render() string {

@@ -64,6 +64,7 @@ var counters = []string{"picks", "waiting", "had to wait", "retried elsewhere", 
 type service struct {
 	Key          string // "" for a private one
 	InFlight     int64
+	ExtraUnits   int64 // what those cost beyond one each
 	Waiting      int64
 	Granted      int64  // of those in flight
 	Reserved     int64  // likewise
@@ -109,6 +110,7 @@ func (q query) service(s state.Snapshot) service {
 	scale := scaleOf(s.Endpoints)
 	for _, ep := range s.Endpoints {
 		counts[ep.State]++
+		v.ExtraUnits += ep.Units - ep.InFlight
 		v.Newest = max(v.Newest, ep.Number)
 		if q.fits(ep) {
 			v.Rows = append(v.Rows, scale.row(ep))

@@ -18,6 +18,7 @@ type row struct {
 	Drained   bool     // by Drain, whatever its weights
 	Why       []string // it is not simply ready
 	InFlight  int64
+	Units     int64 // that those cost
 	Highest   int64
 	Report    report
 	Granted   int64 // of those in flight
@@ -49,7 +50,7 @@ type row struct {
 func (s scale) row(ep state.EndpointSnapshot) row {
 	said := ep.Report()
 	r := row{
-		Name: ep.Address(), State: ep.State, Drained: ep.Drained, Why: why(ep), InFlight: ep.InFlight, Highest: ep.Highest, Granted: ep.Granted, Reserved: ep.Reserved,
+		Name: ep.Address(), State: ep.State, Drained: ep.Drained, Why: why(ep), InFlight: ep.InFlight, Units: ep.Units, Highest: ep.Highest, Granted: ep.Granted, Reserved: ep.Reserved,
 		Leaving: ep.Leaving, Arriving: ep.Arriving, Penalty: ep.Penalty, Picks: ep.Picks, Failures: ep.Failures, Report: reportOf(said),
 		Level: s.perWeight(ep, ep.InFlight+said.Others), Cap: capOf(ep), Since: roughly(ep.StateSeconds), History: history(ep), endpoint: ep,
 	}

@@ -70,12 +70,12 @@ func cells(all ...extra) string {
 	return text
 }
 
-func (s service) endpointCells(granted, reserved, leaving, arriving, others, report any) string {
+func (s service) endpointCells(units, granted, reserved, leaving, arriving, others, report any) string {
 	reports := int64(0)
 	if s.Fleet != nil {
 		reports = 1
 	}
-	return cells(extra{s.Granted, granted}, extra{s.Reserved, reserved}, extra{s.Moving, leaving}, extra{s.Moving, arriving},
+	return cells(extra{s.ExtraUnits, units}, extra{s.Granted, granted}, extra{s.Reserved, reserved}, extra{s.Moving, leaving}, extra{s.Moving, arriving},
 		extra{reports, others}, extra{reports, report})
 }
 
@@ -85,11 +85,11 @@ func (s service) channelCells(granted, reserved, moving any) string {
 
 func writeEndpoints(w io.Writer, s service) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "endpoint\tstate\tin flight\tpenalty\tweight\tcap\tramp\tpriority\toldest\tpicks\thighest\tscore\tfailures\tin state\tconnected\t"+s.endpointCells("granted", "reserved", "leaving", "arriving", "others", "report"))
+	fmt.Fprintln(t, "endpoint\tstate\tin flight\tpenalty\tweight\tcap\tramp\tpriority\toldest\tpicks\thighest\tscore\tfailures\tin state\tconnected\t"+s.endpointCells("units", "granted", "reserved", "leaving", "arriving", "others", "report"))
 	for _, r := range s.Rows {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\n", printable(r.Name), r.state(), r.InFlight, r.Penalty,
 			dash(r.Weight), dash(r.Cap.String()), dash(r.SlowStart), dash(r.Priority), dash(r.Oldest), r.Picks, r.Highest, dash(r.Score), r.Failures, r.Since, dash(r.Connected),
-			s.endpointCells(r.Granted, r.Reserved, r.Leaving, r.Arriving, dash(r.Report.Others), r.Report.text()))
+			s.endpointCells(r.Units, r.Granted, r.Reserved, r.Leaving, r.Arriving, dash(r.Report.Others), r.Report.text()))
 	}
 	t.Flush()
 	if s.More > 0 {

@@ -34,6 +34,9 @@ func (m *model) Acquire(c call) (*acquisition, error) {
 	m.asking = a
 	outcome := a.acquire()
 	m.asking = nil
+	if a.lease != nil && c.rpc != nil {
+		a.lease.bind(c.rpc.cost)
+	}
 	switch {
 	case a.err != nil:
 	case outcome != c.outcome:

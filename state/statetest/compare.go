@@ -45,11 +45,11 @@ func (m *model) Compare(s state.Snapshot) error {
 
 // known is what the model knows of an endpoint, too.
 type known struct {
-	state                                                state.EndpointState
-	drained                                              bool
-	inFlight, granted, reserved, penalty, members, picks int
-	highest, failures                                    int
-	oldest                                               float64
+	state                                                       state.EndpointState
+	drained                                                     bool
+	inFlight, units, granted, reserved, penalty, members, picks int
+	highest, failures                                           int
+	oldest                                                      float64
 }
 
 func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]state.MemberSnapshot) error {
@@ -57,8 +57,8 @@ func (m *model) compareEndpoint(s state.EndpointSnapshot, scores map[*member]sta
 	if n == nil {
 		return fmt.Errorf("%q is not known", s.Addresses)
 	}
-	got := known{s.State, s.Drained, int(s.InFlight), int(s.Granted), int(s.Reserved), int(s.Penalty), len(s.Members), int(s.Picks), int(s.Highest), int(s.Failures), s.OldestSeconds}
-	if want := (known{n.state(), len(n.drains) > 0, len(n.leases), n.granted(), n.reserved(), len(n.penalties), len(n.members), n.picks, n.highest, n.failures, n.oldest(m.now).Seconds()}); got != want {
+	got := known{s.State, s.Drained, int(s.InFlight), int(s.Units), int(s.Granted), int(s.Reserved), int(s.Penalty), len(s.Members), int(s.Picks), int(s.Highest), int(s.Failures), s.OldestSeconds}
+	if want := (known{n.state(), len(n.drains) > 0, len(n.leases), n.units(), n.granted(), n.reserved(), n.penalty(), len(n.members), n.picks, n.highest, n.failures, n.oldest(m.now).Seconds()}); got != want {
 		return fmt.Errorf("%s is %+v, want %+v", n.addr, got, want)
 	}
 	for _, ms := range s.Members {

@@ -12,10 +12,14 @@ type lease struct {
 	connection *connection // nil while it is reserved on one that connects
 	start      time.Duration
 	startup    *startup // of the endpoint set when it began
+
+	cost      *cost // nil: none
+	units     int   // that it counts
+	coolUntil time.Duration
 }
 
 func (m *model) newLease(r *endpointSet, n *endpoint) *lease {
-	le := &lease{set: r, on: n, start: m.now, startup: r.startup}
+	le := &lease{set: r, on: n, start: m.now, startup: r.startup, units: 1}
 	if le.startup != nil {
 		le.startup.inFlight++
 	}

@@ -84,7 +84,7 @@ func (m *model) Cap(id int, addr string, limit uint32) {
 func (mb *member) eligible() bool { return mb.readySet != none && mb.weight > 0 && !mb.drained }
 
 func (mb *member) full() bool {
-	return mb.eligible() && (mb.connection.full() || mb.limit > 0 && mb.endpoint.load() >= int(mb.limit))
+	return mb.eligible() && (mb.connection.full() || mb.limit > 0 && mb.endpoint.rpcs() >= int(mb.limit))
 }
 
 func (mb *member) busy() bool {

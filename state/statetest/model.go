@@ -41,8 +41,8 @@ type endpoint struct {
 	picks     int
 	highest   int // in flight
 	failures  int
-	penalties []time.Duration // when each unit of penalty ends
-	since     time.Duration   // when its last slow start began
+	penalties []penalty
+	since     time.Duration // when its last slow start began
 	members   []*member
 	drains    []*drain
 	gone      bool
@@ -163,9 +163,6 @@ func (m *model) retire(n *endpoint) {
 		n.gone = true
 	}
 }
-
-// load is what a score counts.
-func (n *endpoint) load() int { return len(n.leases) + len(n.penalties) }
 
 // sorted returns the addresses of members, each once.
 func sorted(ms []*member) []string {

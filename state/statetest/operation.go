@@ -71,7 +71,7 @@ func (s *script) tried(k int) (*state.Tried, []string) {
 
 // hold keeps a lease.
 func (s *script) hold(given state.Lease, value any, le *lease) {
-	s.live = append(s.live, scriptLease{given, le, value.(*scriptValue).addr})
+	s.live = append(s.live, scriptLease{lease: given, model: le, addr: value.(*scriptValue).addr})
 }
 
 // checkValue asserts that a member was chosen with the value that it has now.

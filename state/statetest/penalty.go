@@ -8,6 +8,12 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
+// penalty is what a failure has left.
+type penalty struct {
+	until time.Duration
+	units int
+}
+
 // Fail ends a lease that failed. Its endpoint set may be closed.
 func (m *model) Fail(le *lease) {
 	defer m.settle()
@@ -15,7 +21,7 @@ func (m *model) Fail(le *lease) {
 	le.end()
 	n.failures++
 	if until := le.start + le.set.guards.FailurePenalty; m.now < until && !n.isWorst() {
-		n.penalties = append(n.penalties, (until + state.Tick - 1).Truncate(state.Tick))
+		n.penalties = append(n.penalties, penalty{(until + state.Tick - 1).Truncate(state.Tick), le.units})
 		n.updateEligibility()
 		le.set.penalties++
 	}
@@ -48,12 +54,12 @@ func (n *endpoint) isWorst() bool {
 	return seats > 0
 }
 
-// expirePenalties ends the units whose time is over.
+// expirePenalties ends the penalties whose time is over.
 func (m *model) expirePenalties() {
 	room := false
 	for _, n := range slices.SortedFunc(maps.Values(m.endpoints), func(a, b *endpoint) int { return a.number - b.number }) {
 		before := len(n.penalties)
-		n.penalties = slices.DeleteFunc(n.penalties, func(until time.Duration) bool { return until <= m.now })
+		n.penalties = slices.DeleteFunc(n.penalties, func(p penalty) bool { return p.until <= m.now })
 		room = room || len(n.penalties) < before
 		n.updateEligibility()
 	}

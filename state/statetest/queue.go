@@ -68,6 +68,7 @@ func (m *model) give(t *waiter, c choice) {
 		m.err = cmp.Or(m.err, err)
 	}
 	t.lease, t.readySet = m.Choose(r.id, c, addr, t.except()...), c.readySet
+	t.lease.bind(t.rpc.cost)
 	bind(t.lease)
 	if unknown {
 		m.used(t)

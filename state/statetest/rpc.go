@@ -48,6 +48,7 @@ func (s *script) newRPC() *scriptRPC {
 	if d := of(s, deadlines); d > 0 {
 		r.ctx, r.deadline = deadlineContext{r.ctx, time.Now().Add(d)}, s.model.now+d
 	}
+	s.withCost(r)
 	s.rpcs = append(s.rpcs, r)
 	return r
 }
@@ -117,6 +118,7 @@ func (s *script) ask(r *scriptRPC, id int, order []int, tried *state.Tried, addr
 		s.forget(r)
 	}
 	s.hold(lease, value, a.lease)
+	s.live[len(s.live)-1].cost = r.scriptCost()
 	if err = cmp.Or(err, s.checkValue(id, value)); err != nil {
 		return err
 	}
@@ -144,7 +146,10 @@ func (s *script) takeUp(t *waiter, among []string) (string, func(*lease), error)
 	if outcome != state.Chosen || !slices.Contains(among, value.(*scriptValue).addr) {
 		return among[0], func(*lease) {}, fmt.Errorf("the RPC that came as number %d is not given room on one of %q", t.arrival, among)
 	}
-	return value.(*scriptValue).addr, func(le *lease) { s.hold(given, value, le) }, s.checkValue(id, value)
+	return value.(*scriptValue).addr, func(le *lease) {
+		s.hold(given, value, le)
+		s.live[len(s.live)-1].cost = r.scriptCost()
+	}, s.checkValue(id, value)
 }
 
 func (s *script) scriptOf(q *rpc) *scriptRPC {

@@ -53,6 +53,7 @@ type scriptLease struct {
 	lease state.Lease
 	model *lease
 	addr  string
+	cost  scriptCost // zero without one
 }
 
 // levels is the number of ready sets of each endpoint set.
@@ -209,6 +210,7 @@ var operations = []operation{
 	{"pick", 8, (*script).pick},
 	{"burst", 4, (*script).burst},
 	{"pick again", 8, (*script).pickAgain},
+	{"set cost", 5, (*script).setCost},
 	{"cancel", 2, (*script).cancel},
 	{"pause", 1, (*script).pause},
 	{"serve elsewhere", 1, (*script).serveElsewhere},

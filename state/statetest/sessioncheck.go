@@ -14,7 +14,7 @@ func (s *sessionScript) check() error {
 	if err := s.ledger.Check(); err != nil {
 		return err
 	}
-	before := s.snapshot
+	before := s.planned
 	s.snapshot = s.ledger.Snapshot()
 	asked := s.askedNow()
 	givenUp, err := s.takeUpGivenUp(asked)
@@ -34,6 +34,7 @@ func (s *sessionScript) check() error {
 			mv.place = nil // it may be given back
 		}
 	}
+	s.planned = s.plannedNow()
 	return s.checkLoads()
 }
 
@@ -56,7 +57,7 @@ func (s *sessionScript) takeUpAsks(asked []*sessionRPC) error {
 		if s.moveOf(rpc.session) != nil {
 			return errors.New("a session was asked that moves already")
 		}
-		rpc.move = &sessionMove{set: rpc.set, session: rpc.session, asked: rpc, at: s.now}
+		rpc.move = &sessionMove{set: rpc.set, session: rpc.session, asked: rpc, at: s.now, cost: rpc.cost}
 		s.moves = append(s.moves, rpc.move)
 	}
 	return nil
@@ -101,9 +102,10 @@ func (s *sessionScript) takeUpGivenUp(asked []*sessionRPC) (givenUp int, err err
 // checkLoads asserts the planned load of each endpoint: what is in flight, less what was
 // asked to move, with the places that are kept.
 func (s *sessionScript) checkLoads() error {
-	live, leaving, coming := map[string]int64{}, map[string]int64{}, int64(0)
+	live, units, leaving, coming := map[string]int64{}, map[string]int64{}, map[string]int64{}, int64(0)
 	for _, rpc := range s.rpcs {
 		live[rpc.addr]++
+		units[rpc.addr] += rpc.cost.now()
 	}
 	for _, mv := range s.moves {
 		if mv.asked != nil {
@@ -118,6 +120,9 @@ func (s *sessionScript) checkLoads() error {
 		if n.InFlight != live[addr]+n.Arriving || n.Leaving != leaving[addr] {
 			return fmt.Errorf("%s has %d in flight, of which %d arrive and %d leave, want %d beside those, and %d", addr, n.InFlight, n.Arriving, n.Leaving, live[addr], leaving[addr])
 		}
+		if n.Units < units[addr]+n.Arriving || n.Arriving == 0 && n.Units != units[addr] {
+			return fmt.Errorf("%s has %d units in flight with %d that arrive, want %d beside those", addr, n.Units, n.Arriving, units[addr])
+		}
 		if coming -= n.Arriving; coming < 0 {
 			return fmt.Errorf("more places are kept than sessions are to come: %+v", s.snapshot.Endpoints)
 		}
@@ -125,36 +130,50 @@ func (s *sessionScript) checkLoads() error {
 	return nil
 }
 
-// planned returns what is planned by endpoint, and who has room in the endpoint set.
-func planned(n state.Snapshot, r *sessionSet) (load map[string]float64, room map[string]bool) {
-	load, room = map[string]float64{}, map[string]bool{}
+// plannedNow returns what is planned by endpoint.
+func (s *sessionScript) plannedNow() map[string]float64 {
+	load := map[string]float64{}
+	for _, ep := range s.snapshot.Endpoints {
+		load[ep.Address()] = float64(ep.Units)
+	}
+	for _, mv := range s.moves {
+		if mv.asked != nil {
+			load[mv.asked.addr] -= float64(mv.asked.cost.now())
+		}
+	}
+	return load
+}
+
+// room returns who had room in the endpoint set before a place was taken.
+func (r *sessionSet) room(n state.Snapshot, place string) map[string]bool {
+	room := map[string]bool{}
 	for _, ep := range n.Endpoints {
-		load[ep.Address()] = float64(ep.InFlight - ep.Leaving)
 		for _, m := range ep.Members {
 			if m.EndpointSet == r.name {
-				room[ep.Address()] = !m.Full
+				room[ep.Address()] = !m.Full || ep.Address() == place
 			}
 		}
 	}
-	return load, room
+	return room
 }
 
 // checkAsk asserts that the only RPC that was asked is to go where the planned share is
-// the lowest even then. One that might stay leaves a higher one. A member that has joined is
+// the lowest even then. One that might stay leaves one that is higher than that with the costliest.
+// A member that has joined is
 // drawn for once: then one above the fair share is left for that, which is below it.
-func (s *sessionScript) checkAsk(mv *sessionMove, before state.Snapshot) error {
+func (s *sessionScript) checkAsk(mv *sessionMove, load map[string]float64) error {
 	r, from := mv.set, mv.asked.addr
-	load, room := planned(before, r)
-	now, _ := planned(s.snapshot, r)
-	now[from]++
+	units := float64(mv.cost.now())
+	now := s.plannedNow()
+	now[from] += units
 	for addr, m := range r.members {
-		if now[addr] == load[addr]+1 {
+		if now[addr] == load[addr]+units {
 			mv.place, mv.addr = m, addr
 		} else if now[addr] != load[addr] {
 			return nil // a place was given back, too
 		}
 	}
-	to := mv.place
+	to, room := mv.place, r.room(s.snapshot, mv.addr)
 	if to == nil || !to.inUse(r) || !room[mv.addr] {
 		return fmt.Errorf("a session of %s was asked to go to %q, which takes none", from, mv.addr)
 	}
@@ -165,17 +184,27 @@ func (s *sessionScript) checkAsk(mv *sessionMove, before state.Snapshot) error {
 		}
 		return (load[addr] + more) / float64(r.members[addr].weight)
 	}
-	all, weights := 0.0, 0.0
+	more, sure := units, true
+	if !cannotStay {
+		more, sure = s.largest()
+	}
+	all, weights, lower := 0.0, 0.0, ""
 	for addr, m := range r.members {
 		if !m.inUse(r) {
 			continue
 		}
 		all, weights = all+load[addr], weights+float64(m.weight)
-		if room[addr] && share(addr, 1) < share(mv.addr, 1) {
-			return fmt.Errorf("a session of %s was asked to go to %s, and %s has less: %v", from, mv.addr, addr, load)
+		if room[addr] && share(addr, more) < share(mv.addr, more) {
+			lower = addr
 		}
 	}
-	if cannotStay || share(from, 0) > share(mv.addr, 1) {
+	if !sure {
+		return nil
+	}
+	if lower != "" && (cannotStay || more == 1) {
+		return fmt.Errorf("a session of %s was asked to go to %s, and %s has less: %v", from, mv.addr, lower, load)
+	}
+	if cannotStay || lower == "" && share(from, 0) > share(mv.addr, more) {
 		return nil
 	}
 	if fair := all / weights; share(from, 0) > fair && share(mv.addr, 0) < fair && !to.drawn {

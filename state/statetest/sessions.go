@@ -19,6 +19,7 @@ type sessionScript struct {
 	rpcs     []*sessionRPC // live
 	moves    []*sessionMove
 	snapshot state.Snapshot // after the last step or tick
+	planned  map[string]float64
 	drained  map[string]*state.Drain
 }
 
@@ -47,6 +48,7 @@ type sessionRPC struct {
 	session    *state.Session
 	moved      <-chan struct{}
 	move       *sessionMove // that it was asked for, while that is under way
+	cost       *sessionCost // nil: one unit
 }
 
 // sessionMove is under way.
@@ -58,6 +60,7 @@ type sessionMove struct {
 	arrived bool
 	place   *sessionMember // that surely has a place for it; else nil
 	addr    string         // of the place
+	cost    *sessionCost   // that the place has
 }
 
 // RunSessions is Run for operations on sessions.
@@ -141,6 +144,9 @@ func (s *sessionScript) open(r *sessionSet, session *state.Session) error {
 	}
 	rpc.addr, rpc.lease = value.(string), lease
 	rpc.connection = r.members[rpc.addr].connection
+	if mv != nil && !mv.arrived && rpc.cost == nil {
+		rpc.cost = mv.cost
+	}
 	s.rpcs = append(s.rpcs, rpc)
 	if mv != nil {
 		mv.arrived = true

@@ -19,6 +19,7 @@ var sessionOperations = []sessionOperation{
 	{"open another", 1, (*sessionScript).another},
 	{"pick", 3, func(s *sessionScript, r *sessionSet) error { return s.open(r, nil) }},
 	{"end", 3, (*sessionScript).endAny},
+	{"set cost", 3, (*sessionScript).setCost},
 	{"answer", 12, (*sessionScript).answer},
 	{"give up", 1, (*sessionScript).giveUp},
 	{"ready", 6, (*sessionScript).ready},
@@ -40,9 +41,10 @@ var sessionWheel = func() (all []sessionOperation) {
 	return all
 }()
 
-// context returns that of the RPC, which has a mark if it is a session's.
+// context returns that of the RPC, which has a mark if it is a session's, and may have a
+// cost.
 func (s *sessionScript) context(rpc *sessionRPC) (ctx context.Context) {
-	ctx = context.Background()
+	ctx = s.withCost(context.Background(), rpc)
 	if rpc.session != nil {
 		ctx, rpc.moved = rpc.session.Next(ctx)
 	}

@@ -30,6 +30,7 @@ func (m *model) Tick() {
 	for _, res := range m.overdue(m.now) {
 		m.endReservation(res)
 	}
+	m.takeUpCosts()
 }
 
 // advanceAll advances slow starts, in an order that is chance.

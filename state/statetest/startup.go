@@ -121,6 +121,7 @@ func (r *endpointSet) lowestReady(readySet int, tried []string) float64 {
 // reserve has an RPC wait for mb.
 func (m *model) reserve(mb *member, q *rpc) {
 	res := &reservation{rpc: q, member: mb, lease: m.newLease(mb.set, mb.endpoint)}
+	res.lease.bind(q.cost)
 	mb.connecting.reserved = append(mb.connecting.reserved, res)
 	mb.set.reservations = append(mb.set.reservations, res)
 	q.reservations = append(q.reservations, res)

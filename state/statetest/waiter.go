@@ -7,6 +7,7 @@ import (
 
 // rpc is an RPC that may wait.
 type rpc struct {
+	cost         *cost         // nil without one
 	deadline     time.Duration // 0: none
 	waiters      []*waiter     // at most one in each endpoint set, in the order in which they began
 	reservations []*reservation

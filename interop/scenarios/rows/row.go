@@ -60,7 +60,7 @@ func All() []Row {
 	for _, s := range slices.Concat(joins(), leaves(), faults(), channels()) {
 		rows = append(rows, OfSessions(s))
 	}
-	rows = append(rows, failingRow(), fullRow(), newcomerRow(), startupRow(), fewRow())
+	rows = append(rows, failingRow(), fullRow(), newcomerRow(), startupRow(), promptsRow(), fewRow())
 	for _, r := range moveRows() {
 		r.Waits = true
 		rows = append(rows, r)

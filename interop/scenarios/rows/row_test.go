@@ -44,7 +44,7 @@ func playNamed(t *testing.T, p scenario.Policy, names ...string) []Cell {
 // A policy without guards is off in each of their rows.
 func TestPoliciesWithoutGuardsAreOff(t *testing.T) {
 	t.Parallel()
-	cells := playNamed(t, scenario.Policies()[0], "failing server", "full server", "cold newcomer", "opens before connected")
+	cells := playNamed(t, scenario.Policies()[0], "failing server", "full server", "cold newcomer", "opens before connected", "long prompts")
 	for i, c := range cells {
 		assert.False(t, c.Right(), i)
 	}
