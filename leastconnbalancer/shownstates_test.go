@@ -49,9 +49,11 @@ func TestSnapshotsSayWhyAConnectionFails(t *testing.T) {
 		c.report("a", idle, connecting)
 		passes(time.Second)
 		is("TRANSIENT_FAILURE", 3*time.Second, refused, 3*time.Second)
+		c.report("a", failure, idle, connecting)
+		is("TRANSIENT_FAILURE", 3*time.Second, refused, 0)
 		c.report("a", ready)
 		passes(4 * time.Second)
-		is("READY", 4*time.Second, refused, 7*time.Second)
+		is("READY", 4*time.Second, refused, 4*time.Second)
 		require.Equal(t, []any{uint64(1), 4.0}, []any{member(t).Connection.Number, member(t).Connection.AgeSeconds})
 
 		unhealthy := balancer.SubConnState{ConnectivityState: failure, ConnectionError: errors.New("status=NOT_SERVING")}

@@ -111,7 +111,7 @@ func TestConnectivityIsShown(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(s, state.ConnectivitySnapshot{State: "IDLE", SinceSeconds: 1}, s.endpoint().Members[0].Connectivity)
 		c := state.Connectivity{State: "CONNECTING", Since: time.Now()}
-		c.Failed(errors.New("x" + strings.Repeat("ö", 300)))
+		c.Failed(errors.New("xx" + strings.Repeat("ö", 300)))
 		s.m.SetConnectivity(c)
 		time.Sleep(time.Hour)
 		got := s.endpoint().Members[0].Connectivity
