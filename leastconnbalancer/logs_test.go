@@ -32,6 +32,7 @@ var logScripts = map[string]func(e *env, phase func(string)){
 	"draining": logDraining,
 	"resolver": logResolver,
 	"moves":    logMoves,
+	"costs":    logCosts,
 }
 
 // TestRunLogScript is what the other process runs.
