@@ -77,7 +77,7 @@ func fleetImbalance(loads []levelLoad) float64 {
 	var told []levelLoad
 	for _, n := range loads {
 		if n.priority == level && n.report.Told {
-			n.inFlight += n.report.Others
+			n.others = n.report.Others
 			told = append(told, n)
 		}
 	}

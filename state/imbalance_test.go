@@ -143,3 +143,17 @@ func TestImbalanceIsRelativeToTheMeanWeight(t *testing.T) {
 	e.set("b", 8)
 	require.Zero(t, e.imbalance())
 }
+
+// RPCs count what they cost, and the spread is in RPCs of their mean cost.
+func TestImbalanceOfCosts(t *testing.T) {
+	e := newEnv(t)
+	e.add("a", "b")
+	long := e.costing(12)
+	require.Equal(t, state.Chosen, long.acquire())
+	defer long.finish()
+	e.openMany(12)
+	require.Equal(t, map[string]int{"a": 12, "b": 12}, e.units())
+	require.Zero(t, e.imbalance())
+	long.setCost(26)
+	require.Equal(t, 14/(38/13.), e.imbalance(), "14 units, of which an RPC has 38 / 13")
+}

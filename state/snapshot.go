@@ -119,7 +119,7 @@ func (l *Ledger) snapshot(inSteps bool) Snapshot {
 		s.Granted += n.Granted
 		s.Reserved += n.Reserved
 		if m, ok := n.Eligible(); ok {
-			loads = append(loads, levelLoad{m.Priority, m.Weight, n.InFlight, n.Penalty, n.heldBack(m.Priority), n.Report()})
+			loads = append(loads, levelLoad{m.Priority, m.Weight, n.InFlight, n.Units, n.Penalty, n.heldBack(m.Priority), n.Report(), 0})
 		}
 		s.Fleet.add(n.Report())
 	}

@@ -84,10 +84,12 @@ func (n EndpointSnapshot) heldBack(priority uint32) bool {
 // levelLoad is what an endpoint that may be chosen has in flight, with the priority
 // level and the weight that it is chosen by.
 type levelLoad struct {
-	priority, weight  uint32
-	inFlight, penalty int64
-	heldBack          bool
-	report            ReportSnapshot
+	priority, weight uint32
+	inFlight         int64
+	units, penalty   int64
+	heldBack         bool
+	report           ReportSnapshot
+	others           int64 // RPCs of others that count, too
 }
 
 // firstLevel returns the highest priority level that has endpoints.
@@ -99,15 +101,29 @@ func firstLevel(loads []levelLoad) uint32 {
 	return level
 }
 
+// costOfRPC returns what an RPC in flight costs on average, in units.
+func costOfRPC(loads []levelLoad) float64 {
+	inFlight, units := int64(0), int64(0)
+	for _, n := range loads {
+		inFlight += n.inFlight
+		units += n.units
+	}
+	if inFlight == 0 {
+		return 1
+	}
+	return float64(units) / float64(inFlight)
+}
+
 // imbalance returns by how many RPCs endpoints differ, of the highest priority level that has
 // ready ones: the most minus the fewest in flight, each over its weight relative to the mean
-// of theirs. With equal weights that is a difference of counts. Endpoints that are held back
-// are left out: others have more because these have less, or nothing is to be done about
-// what they have.
+// of theirs. With equal weights that is a difference of counts. RPCs with costs count those,
+// and the difference is in RPCs of their mean cost, which those of others have, too. Endpoints that are held back are left out: others
+// have more because these have less, or nothing is to be done about what they have.
 //
 // A penalty fills its endpoint up, since RPCs are kept from it so, and does not make it the
 // one with the most.
 func imbalance(loads []levelLoad) float64 {
+	cost := costOfRPC(loads)
 	level := firstLevel(loads)
 	count, sum, most, fewest := 0, 0.0, 0.0, math.Inf(1)
 	for _, n := range loads {
@@ -117,8 +133,9 @@ func imbalance(loads []levelLoad) float64 {
 		count++
 		w := float64(n.weight)
 		sum += w
-		most = max(most, float64(n.inFlight)/w)
-		fewest = min(fewest, float64(n.inFlight+n.penalty)/w)
+		units := float64(n.units) + cost*float64(n.others)
+		most = max(most, units/w)
+		fewest = min(fewest, (units+float64(n.penalty))/w)
 	}
-	return max(0, most-fewest) * sum / float64(max(1, count))
+	return max(0, most-fewest) / cost * sum / float64(max(1, count))
 }

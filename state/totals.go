@@ -91,7 +91,7 @@ func sum(endpoints []endpointTotal) Totals {
 		t.ByAddress = append(t.ByAddress, AddressLoad{n.address, n.inFlight, n.maxInFlight, n.effectiveWeight, n.report})
 		oldest = max(oldest, n.oldest)
 		if n.state == EndpointReady {
-			loads = append(loads, levelLoad{n.priority, n.weight, n.inFlight, n.penalty, n.heldBack, n.report})
+			loads = append(loads, levelLoad{n.priority, n.weight, n.inFlight, n.units, n.penalty, n.heldBack, n.report, 0})
 		}
 	}
 	t.OldestSeconds = oldest.Seconds()
@@ -136,6 +136,7 @@ func (a *AddressLoad) add(b AddressLoad) {
 type endpointTotal struct {
 	address  string
 	inFlight int64
+	units    int64 // that those cost
 	penalty  int64
 	oldest   time.Duration // age of its oldest lease
 	report   ReportSnapshot
@@ -163,7 +164,7 @@ func (l *Ledger) collectTotals(t *LedgerTotals) {
 			n.summary, n.parts = n.newSummary(), n.newParts()
 			steps.did(unitLook * len(n.members) * max(1, len(n.parts)))
 		}
-		e := endpointTotal{address: n.address(), inFlight: n.load.inFlight, penalty: n.load.penalty, oldest: n.oldest(now), summary: n.summary, parts: n.parts}
+		e := endpointTotal{address: n.address(), inFlight: n.load.inFlight, units: n.load.units, penalty: n.load.penalty, oldest: n.oldest(now), summary: n.summary, parts: n.parts}
 		if t.interval > 0 {
 			e.report = n.reportLocked()
 			steps.did(unitLook * len(n.members))
