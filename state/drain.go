@@ -70,17 +70,26 @@ func (l *Ledger) listedAs(name string) []*endpoint {
 }
 
 // updateDrained brings the members of some endpoints in line with their drains, step by
-// step, and tells the endpoint sets. Others may begin and end some meanwhile.
+// step, and tells the endpoint sets. Others may begin and end some meanwhile. All members
+// of an endpoint leave or enter the orders first: what one of them gives back is not
+// given to another one that is drained, too.
 func (l *Ledger) updateDrained(on []*endpoint) {
 	steps := l.inSteps()
 	changed := map[*EndpointSet]struct{}{}
 	l.drainsInSteps++
 	for _, n := range on {
-		for _, m := range slices.Clone(n.members) {
-			if m.endpoint == n && m.drained != n.isDrained() {
+		var ms []*Member
+		for _, m := range n.members {
+			if m.drained != n.isDrained() {
 				m.setDrained(n.isDrained())
 				m.takeUpDrained()
-				changed[m.set] = struct{}{}
+				ms = append(ms, m)
+			}
+		}
+		for _, m := range ms {
+			changed[m.set] = struct{}{}
+			if m.endpoint == n {
+				m.changed()
 				steps.did(unitChange)
 			}
 		}
@@ -124,14 +133,15 @@ func (m *Member) setDrained(drained bool) {
 	m.set.drained[m] = struct{}{}
 }
 
-// takeUpDrained brings all in line with what setDrained has noted.
+// takeUpDrained brings the orders in line with what setDrained has noted. changed does the rest.
 func (m *Member) takeUpDrained() {
 	if !m.drained {
 		m.newcomer, m.slowStart.nextStep = true, never // as with another weight
 	} else if m.readySet == nil {
 		m.stopConnecting()
 	}
-	m.changed()
+	m.updateSlowStart(m.set.ledger.clock.read())
+	m.updateEligibility()
 }
 
 // draining reports whether m is ready and takes no RPCs.

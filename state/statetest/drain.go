@@ -44,7 +44,8 @@ func (n *endpoint) endDrains() {
 
 func (m *model) updateDrained(n *endpoint) {
 	is := len(n.drains) > 0
-	for _, mb := range slices.Clone(n.members) {
+	var changed []*member
+	for _, mb := range n.members {
 		if mb.drained == is {
 			continue
 		}
@@ -54,6 +55,9 @@ func (m *model) updateDrained(n *endpoint) {
 		}
 		mb.advance(m.now)
 		mb.updateEligibility()
+		changed = append(changed, mb)
+	}
+	for _, mb := range changed {
 		m.updateConnecting(mb)
 		m.revoke(mb)
 	}
