@@ -57,6 +57,7 @@ func TestCountsAreCompared(t *testing.T) {
 			r.Check()
 			r.step(func(context.Context) error { _, err := c.channel.Open(t.Context()); return err })
 			require.Empty(t, r.outcome.Faults)
+			require.NoError(t, r.hosts[0].WaitLive(ctx, 1))
 			r.compareLedgers()
 			cancel() // else it would be waited for until the time is over
 			r.Check()
