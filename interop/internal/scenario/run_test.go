@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -57,7 +58,6 @@ func TestCountsAreCompared(t *testing.T) {
 			r.Check()
 			r.step(func(context.Context) error { _, err := c.channel.Open(t.Context()); return err })
 			require.Empty(t, r.outcome.Faults)
-			require.NoError(t, r.hosts[0].WaitLive(ctx, 1))
 			r.compareLedgers()
 			cancel() // else it would be waited for until the time is over
 			r.Check()
@@ -71,7 +71,8 @@ func TestCountsAreCompared(t *testing.T) {
 		assert.ErrorContains(t, o.Err, "a serves 1 sessions, not 0", p.Name)
 		assert.ErrorIs(t, o.Err, context.Canceled)
 		if p.Judged {
-			assert.Equal(t, []string{"least_conn counts 1 sessions on a, which holds 0"}, o.Faults)
+			// Its end may be counted later than its server sees it: then that is found once more.
+			assert.Equal(t, []string{"least_conn counts 1 sessions on a, which holds 0"}, slices.Compact(o.Faults))
 		} else {
 			assert.Empty(t, o.Faults, "%s counts nothing", p.Name)
 		}
