@@ -142,6 +142,8 @@ func (m *Member) takeUpDrained() {
 	}
 	m.updateSlowStart(m.set.ledger.clock.read())
 	m.updateEligibility()
+	m.endpoint.watch(m)
+	m.endpoint.summary.known = false
 }
 
 // draining reports whether m is ready and takes no RPCs.
