@@ -300,7 +300,7 @@ func TestTriedPassesOverLeasesGivenBack(t *testing.T) {
 	stale, _, _ := e.readySet.Acquire()
 	stale.Release()
 	again := e.open()
-	e.set(again, 100)
+	e.set(again, 1_000_000_000)
 	require.Equal(t, again, e.retry(triedOf(stale)))
 	require.Zero(t, e.endpointSet.Counters().RetriesToOtherEndpoint)
 }
