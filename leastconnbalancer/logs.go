@@ -52,7 +52,7 @@ func (b *leastConn) logDrained(c *child) {
 	if !c.drained {
 		is = "is not drained any more"
 	}
-	logger.Infof("[%s] %.*q %s", b.target, maxNameSize, c.endpoint.Addresses[0].Addr, is)
+	logger.Infof("[%s] %s %s", b.target, shortName(c.endpoint.Addresses[0].Addr), is)
 }
 
 // What a line says of those that have joined or left.
@@ -60,6 +60,14 @@ const (
 	maxNamed    = 5
 	maxNameSize = 64 // bytes of an address
 )
+
+// shortName quotes an address, of which a resolver may have made anything.
+func shortName(addr string) string {
+	if len(addr) > maxNameSize {
+		addr = addr[:maxNameSize] + "…"
+	}
+	return strconv.Quote(addr)
+}
 
 // named names the first few children by their first addresses, in parentheses.
 func named(cs []*child) string {
@@ -76,10 +84,7 @@ func named(cs []*child) string {
 		if i > 0 {
 			text.WriteString(", ")
 		}
-		if len(name) > maxNameSize {
-			name = name[:maxNameSize] + "…"
-		}
-		text.WriteString(strconv.Quote(name)) // a resolver may say anything
+		text.WriteString(shortName(name))
 	}
 	if more := len(names) - maxNamed; more > 0 {
 		fmt.Fprintf(&text, " and %d more", more)

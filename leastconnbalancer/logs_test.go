@@ -125,6 +125,13 @@ func logChanges(e *env, phase func(string)) {
 	require.NoError(e, c.Update(leastconntest.Endpoints(ns[1:]...)...))
 	phase("weights")
 	require.NoError(e, c.UpdateState(weighted(ns[1:], 2, 3)))
+	phase("drained")
+	undrain, err := leastconnbalancer.Drain("leastconntest:///logs", ns[1].Addr())
+	require.NoError(e, err)
+	e.wait("the drain is known", func() bool { return c.of(ns[1].Addr()).Drained })
+	require.NoError(e, c.UpdateState(weighted(ns[1:], 2, 3)))
+	undrain()
+	require.NoError(e, c.UpdateState(weighted(ns[1:], 2, 3)))
 	phase("configuration")
 	c.reconfigure(leastconnbalancer.Config{ResourceKey: "other\nkey", MaxInFlight: 7}, ns[1:]...)
 	c.reconfigure(leastconnbalancer.Config{ResourceKey: "other\nkey", MaxInFlight: 7}, ns[1:]...)
@@ -159,6 +166,7 @@ func TestLogsOneLineForEachChange(t *testing.T) {
 			`INFO 2 endpoints: 1 joined ("c"), 0 left, 0 changed`,
 		},
 		"weights": {`INFO 2 endpoints: 0 joined, 0 left, 2 changed`},
+		"drained": {`INFO "b" is drained`, `INFO "b" is not drained any more`},
 		"configuration": {
 			`INFO resource key "other\nkey", configuration {"resourceKey":"other\nkey","maxInFlight":7}`,
 			`INFO 2 endpoints: 0 joined, 0 left, 2 changed`, // without weights

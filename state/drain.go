@@ -89,7 +89,7 @@ func (l *Ledger) updateDrained(on []*endpoint) {
 		for _, m := range ms {
 			changed[m.set] = struct{}{}
 			if m.endpoint == n {
-				m.changed()
+				m.updateWaits()
 				steps.did(unitChange)
 			}
 		}
@@ -133,17 +133,14 @@ func (m *Member) setDrained(drained bool) {
 	m.set.drained[m] = struct{}{}
 }
 
-// takeUpDrained brings the orders in line with what setDrained has noted. changed does the rest.
+// takeUpDrained brings the orders in line with what setDrained has noted.
 func (m *Member) takeUpDrained() {
 	if !m.drained {
 		m.newcomer, m.slowStart.nextStep = true, never // as with another weight
 	} else if m.readySet == nil {
 		m.stopConnecting()
 	}
-	m.updateSlowStart(m.set.ledger.clock.read())
-	m.updateEligibility()
-	m.endpoint.watch(m)
-	m.endpoint.summary.known = false
+	m.updateOrders()
 }
 
 // draining reports whether m is ready and takes no RPCs.

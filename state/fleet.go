@@ -69,17 +69,3 @@ func better(a, b ReportSnapshot) ReportSnapshot {
 	}
 	return a
 }
-
-// fleetImbalance is imbalance with what others have in flight, of the endpoints of the
-// highest priority level with ready ones that have told.
-func fleetImbalance(loads []levelLoad) float64 {
-	level := firstLevel(loads)
-	var told []levelLoad
-	for _, n := range loads {
-		if n.priority == level && n.report.Told {
-			n.others = n.report.Others
-			told = append(told, n)
-		}
-	}
-	return imbalance(told)
-}

@@ -85,10 +85,20 @@ func (m *Member) SetMaxInFlight(limit uint32) {
 // the weight; then the orders; then what RPCs that wait were granted on m and may not
 // keep, and what room there is for them now.
 func (m *Member) changed() {
+	m.updateOrders()
+	m.updateWaits()
+}
+
+// updateOrders brings m's slow start and the orders in line.
+func (m *Member) updateOrders() {
 	m.updateSlowStart(m.set.ledger.clock.read())
 	m.updateEligibility()
 	m.endpoint.watch(m)
 	m.endpoint.summary.known = false
+}
+
+// updateWaits brings RPCs in line that wait.
+func (m *Member) updateWaits() {
 	if m.connecting != nil {
 		m.updateConnecting()
 	}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -72,70 +73,85 @@ func (n EndpointSnapshot) Eligible() (MemberSnapshot, bool) {
 	return best, found
 }
 
-// heldBack reports whether a guard keeps RPCs from the endpoint in the level: an endpoint set
-// gives it none there while it is full, or fewer while it starts slowly. It says nothing of
-// how level the others are.
-func (n EndpointSnapshot) heldBack(priority uint32) bool {
-	return slices.ContainsFunc(n.Members, func(m MemberSnapshot) bool {
-		return m.Ready && !m.Draining && m.Priority == priority && (m.Full || m.SlowStartFactor < 1)
-	})
-}
-
-// levelLoad is what an endpoint that may be chosen has in flight, with the priority
-// level and the weight that it is chosen by.
-type levelLoad struct {
+// summary is what an endpoint's members say of it: its state and, where it may be
+// chosen, the priority level and the weight of its first member of the highest level.
+// It is made when it is asked for, and kept until a member changes, as by being full or
+// having room again.
+type summary struct {
+	known            bool
+	labels           labels // of all of them, or none where they differ
+	state            EndpointState
 	priority, weight uint32
-	inFlight         int64
-	units, penalty   int64
-	heldBack         bool
-	report           ReportSnapshot
-	others           int64 // RPCs of others that count, too
+	effectiveWeight  float64
+	heldBack         bool  // in the level: a member is full or starts slowly
+	maxInFlight      int64 // the lowest of their caps; 0 without one
 }
 
-// firstLevel returns the highest priority level that has endpoints.
-func firstLevel(loads []levelLoad) uint32 {
-	level := uint32(math.MaxUint32)
-	for _, n := range loads {
-		level = min(level, n.priority)
+// newSummary returns the summary of all members.
+func (n *endpoint) newSummary() summary {
+	s := n.summarize(labels{})
+	if len(n.members) > 0 {
+		s.labels = n.members[0].set.labels
 	}
-	return level
+	for _, m := range n.members {
+		if m.set.labels != s.labels {
+			s.labels = labels{}
+		}
+	}
+	return s
 }
 
-// costOfRPC returns what an RPC in flight costs on average, in units.
-func costOfRPC(loads []levelLoad) float64 {
-	inFlight, units := int64(0), int64(0)
-	for _, n := range loads {
-		inFlight += n.inFlight
-		units += n.units
+// newParts returns the summaries by labels, if there are several.
+func (n *endpoint) newParts() (parts []summary) {
+	for _, m := range n.members {
+		is := m.set.labels
+		if is != n.members[0].set.labels && parts == nil {
+			parts = append(parts, n.summarize(n.members[0].set.labels))
+		}
+		if parts != nil && !slices.ContainsFunc(parts, func(s summary) bool { return s.labels == is }) {
+			parts = append(parts, n.summarize(is))
+		}
 	}
-	if inFlight == 0 {
-		return 1
-	}
-	return float64(units) / float64(inFlight)
+	return parts
 }
 
-// imbalance returns by how many RPCs endpoints differ, of the highest priority level that has
-// ready ones: the most minus the fewest in flight, each over its weight relative to the mean
-// of theirs. With equal weights that is a difference of counts. RPCs with costs count those,
-// and the difference is in RPCs of their mean cost, which those of others have, too. Endpoints that are held back are left out: others
-// have more because these have less, or nothing is to be done about what they have.
-//
-// A penalty fills its endpoint up, since RPCs are kept from it so, and does not make it the
-// one with the most.
-func imbalance(loads []levelLoad) float64 {
-	cost := costOfRPC(loads)
-	level := firstLevel(loads)
-	count, sum, most, fewest := 0, 0.0, 0.0, math.Inf(1)
-	for _, n := range loads {
-		if n.priority != level || n.heldBack {
+// summarize returns the summary of the members whose endpoint sets have the labels;
+// without labels, of all.
+func (n *endpoint) summarize(of labels) summary {
+	s := summary{known: true, labels: of, state: EndpointDeparted}
+	var best *Member
+	for _, m := range n.members {
+		if of != (labels{}) && m.set.labels != of {
 			continue
 		}
-		count++
-		w := float64(n.weight)
-		sum += w
-		units := float64(n.units) + cost*float64(n.others)
-		most = max(most, units/w)
-		fewest = min(fewest, (units+float64(n.penalty))/w)
+		s.lowerCap(m.limit)
+		switch {
+		case m.eligible() != nil:
+			if best == nil || cmp.Or(cmp.Compare(m.readySet.priority, best.readySet.priority), cmp.Compare(m.set.name, best.set.name)) < 0 {
+				best = m
+			}
+		case m.readySet != nil:
+			s.state = EndpointDraining
+		case s.state == EndpointDeparted:
+			s.state = EndpointNotReady
+		}
 	}
-	return max(0, most-fewest) / cost * sum / float64(max(1, count))
+	if best == nil {
+		return s
+	}
+	s.state, s.priority = EndpointReady, best.readySet.priority
+	s.weight, s.effectiveWeight = best.weight, best.effectiveWeight()
+	for _, m := range n.members {
+		if v := m.eligible(); v != nil && v.priority == s.priority && (of == labels{} || m.set.labels == of) {
+			s.heldBack = s.heldBack || m.full || m.ramping()
+		}
+	}
+	return s
+}
+
+// lowerCap takes up a member's cap, if it is the lowest so far.
+func (s *summary) lowerCap(limit int64) {
+	if limit != noLimit && (s.maxInFlight == 0 || limit < s.maxInFlight) {
+		s.maxInFlight = limit
+	}
 }

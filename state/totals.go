@@ -91,7 +91,10 @@ func sum(endpoints []endpointTotal) Totals {
 		t.ByAddress = append(t.ByAddress, AddressLoad{n.address, n.inFlight, n.maxInFlight, n.effectiveWeight, n.report})
 		oldest = max(oldest, n.oldest)
 		if n.state == EndpointReady {
-			loads = append(loads, levelLoad{n.priority, n.weight, n.inFlight, n.units, n.penalty, n.heldBack, n.report, 0})
+			loads = append(loads, levelLoad{
+				priority: n.priority, weight: n.weight, inFlight: n.inFlight, units: n.units, penalty: n.penalty,
+				heldBack: n.heldBack, report: n.report,
+			})
 		}
 	}
 	t.OldestSeconds = oldest.Seconds()
@@ -191,87 +194,4 @@ func (n *endpoint) address() string {
 		return ""
 	}
 	return n.addrs[0]
-}
-
-// summary is what an endpoint's members say of it: its state and, where it may be
-// chosen, the priority level and the weight of its first member of the highest level.
-// It is made when it is asked for, and kept until a member changes, as by being full or
-// having room again.
-type summary struct {
-	known            bool
-	labels           labels // of all of them, or none where they differ
-	state            EndpointState
-	priority, weight uint32
-	effectiveWeight  float64
-	heldBack         bool  // in the level: a member is full or starts slowly
-	maxInFlight      int64 // the lowest of their caps; 0 without one
-}
-
-// newSummary returns the summary of all members.
-func (n *endpoint) newSummary() summary {
-	s := n.summarize(labels{})
-	if len(n.members) > 0 {
-		s.labels = n.members[0].set.labels
-	}
-	for _, m := range n.members {
-		if m.set.labels != s.labels {
-			s.labels = labels{}
-		}
-	}
-	return s
-}
-
-// newParts returns the summaries by labels, if there are several.
-func (n *endpoint) newParts() (parts []summary) {
-	for _, m := range n.members {
-		is := m.set.labels
-		if is != n.members[0].set.labels && parts == nil {
-			parts = append(parts, n.summarize(n.members[0].set.labels))
-		}
-		if parts != nil && !slices.ContainsFunc(parts, func(s summary) bool { return s.labels == is }) {
-			parts = append(parts, n.summarize(is))
-		}
-	}
-	return parts
-}
-
-// summarize returns the summary of the members whose endpoint sets have the labels;
-// without labels, of all.
-func (n *endpoint) summarize(of labels) summary {
-	s := summary{known: true, labels: of, state: EndpointDeparted}
-	var best *Member
-	for _, m := range n.members {
-		if of != (labels{}) && m.set.labels != of {
-			continue
-		}
-		s.lowerCap(m.limit)
-		switch {
-		case m.eligible() != nil:
-			if best == nil || cmp.Or(cmp.Compare(m.readySet.priority, best.readySet.priority), cmp.Compare(m.set.name, best.set.name)) < 0 {
-				best = m
-			}
-		case m.readySet != nil:
-			s.state = EndpointDraining
-		case s.state == EndpointDeparted:
-			s.state = EndpointNotReady
-		}
-	}
-	if best == nil {
-		return s
-	}
-	s.state, s.priority = EndpointReady, best.readySet.priority
-	s.weight, s.effectiveWeight = best.weight, best.effectiveWeight()
-	for _, m := range n.members {
-		if v := m.eligible(); v != nil && v.priority == s.priority && (of == labels{} || m.set.labels == of) {
-			s.heldBack = s.heldBack || m.full || m.ramping()
-		}
-	}
-	return s
-}
-
-// lowerCap takes up a member's cap, if it is the lowest so far.
-func (s *summary) lowerCap(limit int64) {
-	if limit != noLimit && (s.maxInFlight == 0 || limit < s.maxInFlight) {
-		s.maxInFlight = limit
-	}
 }

@@ -39,7 +39,7 @@ type row struct {
 	Failures  uint64
 	Level     float64 // in flight over weight, with what others have
 	Bar       bar
-	History   string        // what the page's script follows: see page.js
+	History   string        // what the page's script follows: see history.js
 	Cells     template.HTML // its figures
 
 	endpoint  state.EndpointSnapshot
