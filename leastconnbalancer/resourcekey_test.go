@@ -105,8 +105,11 @@ func TestClusterWithItsOwnCap(t *testing.T) {
 			c.drive()
 		}
 		_, end := blue.pick()
-		_, err := green.picker().Pick(balancer.PickInfo{Ctx: t.Context()})
+		res, err := green.picker().Pick(balancer.PickInfo{Ctx: t.Context()})
 		require.Equal(t, want, err == nil, "%s: %v", key, err)
+		if err == nil {
+			res.Done(balancer.DoneInfo{})
+		}
 		end(balancer.DoneInfo{})
 		blue.balancer.Close()
 		green.balancer.Close()

@@ -41,7 +41,8 @@ func TestNewcomerIsNotStarved(t *testing.T) {
 		c.list(`{"slowStart":{"window":"3600s"}}`, "abc")
 		c.connect("abc")
 		for range 6 {
-			c.pick()
+			_, end := c.pick()
+			defer end(balancer.DoneInfo{})
 		}
 		c.list(`{"slowStart":{"window":"3600s"}}`, "abcd")
 		c.connect("d")
