@@ -80,7 +80,7 @@ func TestStreamsMoveByTheirUnits(t *testing.T) {
 					all += units
 				}
 				e.add("d")
-				pass(5 * time.Minute)
+				pass(time.Minute)
 				require.InDelta(t, on.moves(), s.told(), 2, "one may be drawn, and equals be as likely")
 				units := slices.Sorted(maps.Values(e.units()))
 				require.LessOrEqual(t, units[3]-units[0], 5099)
@@ -88,7 +88,7 @@ func TestStreamsMoveByTheirUnits(t *testing.T) {
 				s.quiet()
 
 				e.set("a", 0)
-				pass(5 * time.Minute)
+				pass(time.Minute)
 				require.Zero(t, e.units()["a"])
 				units = slices.Sorted(maps.Values(e.units()))
 				require.LessOrEqual(t, units[3]-units[1], 5099)

@@ -33,7 +33,7 @@ func joinedFleet(t *testing.T, processes, each int, first, joining []string, wei
 				s.set(a, weight)
 			}
 		}
-		pass(time.Minute)
+		pass(25 * time.Second) // settle, and the time in which processes draw
 		for _, s := range all {
 			asked := s.told()
 			require.LessOrEqual(t, asked, each)
