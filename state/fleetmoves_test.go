@@ -78,7 +78,7 @@ func TestMovesFillServersThatJoin(t *testing.T) {
 	for _, empty := range parts {
 		c, intervals := movingFleets(t, empty)
 		if c.joins = true; c.first == c.servers {
-			c.processes, c.servers, c.first = 250, 25, 24
+			c.processes, c.servers, c.first = 150, 15, 14
 		}
 		for _, c.interval = range intervals {
 			inTime(t, func(e *env) {
