@@ -8,21 +8,26 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
-// reporting returns a ready set of n members that choose by reports, two RPCs in flight
-// for each, and what lets the next member report.
-func reporting(n int, weight func(int) uint32, on bool) (*state.ReadySet, []state.Lease, func()) {
-	r := state.Open("").NewEndpointSet("bench")
-	if on {
-		r.SetReports(10 * time.Second)
-	}
-	v := r.NewReadySet(0)
+// reporting returns a ready set of n members that choose by reports, one of as many as
+// there are channels, two RPCs in flight for each member, and what lets the next one report.
+func reporting(n, channels int, weight func(int) uint32, on bool) (*state.ReadySet, []state.Lease, func()) {
+	l := state.Open("")
 	eps := make([]state.Identity, n)
 	for i := range eps {
 		eps[i].Addrs = []string{fmt.Sprint(i)}
 	}
-	members := r.Update(nil, eps)
-	for i, m := range members {
-		v.Set(m, weight(i), i)
+	var v *state.ReadySet
+	var members []*state.Member
+	for range channels {
+		r := l.NewEndpointSet("bench")
+		if on {
+			r.SetReports(10 * time.Second)
+		}
+		v = r.NewReadySet(0)
+		members = r.Update(nil, eps)
+		for i, m := range members {
+			v.Set(m, weight(i), i)
+		}
 	}
 	ring := make([]state.Lease, 2*n)
 	for i := range ring {
@@ -41,17 +46,20 @@ func reporting(n int, weight func(int) uint32, on bool) (*state.ReadySet, []stat
 	return v, ring, report
 }
 
-// BenchmarkReports is Acquire and Release with reports and without, and a report.
+// BenchmarkReports is Acquire and Release with reports and without, and a report, also of
+// a channel among some that list the same endpoints.
 func BenchmarkReports(b *testing.B) {
 	weights := map[string]func(int) uint32{
 		"equal": func(int) uint32 { return 1 },
 		"four":  func(i int) uint32 { return []uint32{1, 2, 3, 5}[i%4] },
 	}
 	for _, name := range []string{"equal", "four"} {
-		for _, n := range []int{10, 100, 1000} {
+		for _, bc := range []struct{ n, channels int }{{10, 1}, {100, 1}, {1000, 1}, {1000, 50}} {
+			size := fmt.Sprintf("weights=%s/n=%d/channels=%d", name, bc.n, bc.channels)
 			for _, on := range []bool{false, true} {
-				b.Run(fmt.Sprintf("acquire/weights=%s/n=%d/on=%t", name, n, on), func(b *testing.B) {
-					v, ring, report := reporting(n, weights[name], on)
+				b.Run(fmt.Sprintf("acquire/%s/on=%t", size, on), func(b *testing.B) {
+					v, ring, report := reporting(bc.n, bc.channels, weights[name], on)
+					b.ReportAllocs()
 					i := 0
 					for b.Loop() {
 						if i%1000 == 0 {
@@ -63,8 +71,8 @@ func BenchmarkReports(b *testing.B) {
 					}
 				})
 			}
-			b.Run(fmt.Sprintf("report/weights=%s/n=%d", name, n), func(b *testing.B) {
-				_, _, report := reporting(n, weights[name], true)
+			b.Run("report/"+size, func(b *testing.B) {
+				_, _, report := reporting(bc.n, bc.channels, weights[name], true)
 				b.ReportAllocs()
 				for b.Loop() {
 					report()

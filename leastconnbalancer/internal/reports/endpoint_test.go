@@ -141,6 +141,38 @@ func TestOneListens(t *testing.T) {
 	})
 }
 
+// However many channels list however many endpoints, one connection to each listens.
+func TestOneOfManyListens(t *testing.T) {
+	const endpoints, channels = 1000, 50
+	listen(t, func(e *ears) {
+		ids := e.endpoints(endpoints)
+		var all [channels][]*reports.Subscription
+		for c := range channels {
+			for i, id := range ids {
+				all[c] = append(all[c], e.subscribe(id, fmt.Sprint(i, " of ", c), interval))
+			}
+		}
+		heard := func(channel int) {
+			time.Sleep(interval)
+			synctest.Wait()
+			require.Len(t, e.open, endpoints)
+			for i := range ids {
+				require.NotNil(t, e.open[fmt.Sprint(i, " of ", channel)])
+			}
+		}
+		heard(0)
+		for c := range all {
+			if c == channels-1 {
+				heard(c)
+			}
+			for _, s := range all[c] {
+				s.Cancel()
+			}
+		}
+		require.Empty(t, e.open)
+	})
+}
+
 // The shortest interval is the one.
 func TestShortestIntervalListens(t *testing.T) {
 	listen(t, func(e *ears) {
