@@ -22,7 +22,9 @@ type language struct {
 	threw   codes.Code // what its gRPC makes of a handler that throws
 }
 
-const buildNeeds = "apt-get install make g++ pkg-config protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libgrpc++-dev"
+const buildNeeds = "apt-get install make g++ pkg-config protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libgrpc++-dev " +
+	"default-jdk-headless protobuf-compiler-grpc-java-plugin libgrpc-java libprotobuf-java libnetty-java libperfmark-java libguava-java " +
+	"libgeronimo-annotation-1.3-spec-java"
 
 var (
 	python = kind{name: "python", language: &language{
@@ -40,6 +42,10 @@ var (
 		command: []string{"node", "peers/node/server.js"},
 		needs:   "apt-get install nodejs npm (Node 20 or newer), then npm ci --prefix integration/peers/node",
 		threw:   codes.Unknown,
+	}}
+	java = kind{name: "java", language: &language{ // in the tests of reports alone
+		command: []string{"java", "@peers/build/java/args"},
+		needs:   buildNeeds,
 	}}
 )
 

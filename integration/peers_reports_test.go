@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,9 +70,12 @@ func (r *reported) rps() float64 {
 	return r.last.GetRpsFractional()
 }
 
+// reportingLanguages are those whose servers report.
+var reportingLanguages = append(slices.Clone(languages), java)
+
 // Servers of other languages report what they have in flight, and how many RPCs begin.
 func TestPeersReport(t *testing.T) {
-	each(t, languages, func(t *testing.T, k kind) {
+	each(t, reportingLanguages, func(t *testing.T, k kind) {
 		p := startPeer(t, k, reserveAddr(t))
 		e := dialReady(t, p)
 		r, stop := follow(t, e, 100*time.Millisecond)
@@ -106,7 +110,7 @@ const slowReports = 2 * time.Second
 // A server that others load is avoided, once it says so; without reports it gets its half. Its reports do not keep it
 // from ending.
 func TestPeersThatOthersLoadAreAvoided(t *testing.T) {
-	each(t, languages, func(t *testing.T, k kind) {
+	each(t, reportingLanguages, func(t *testing.T, k kind) {
 		p, near := startPeer(t, k, reserveAddr(t)), startReportingNode(t, "near")
 		others := dialReady(t, p).hold(20, map[string]int{k.name: 20})
 		without := dialReady(t, near, p)
@@ -151,5 +155,7 @@ func TestFleetDocHasTheLinesOfPeers(t *testing.T) {
 		require.True(t, found)
 		require.Contains(t, string(doc), code+"```\n", file)
 	}
-	require.Contains(t, string(doc), "(../integration/peers/cpp/load.h)")
+	for _, file := range []string{"cpp/load.h", "java/Load.java"} {
+		require.Contains(t, string(doc), "(../integration/peers/"+file+")")
+	}
 }
