@@ -33,8 +33,9 @@ type Options struct {
 // in flight from when its service and method are found until its handler has returned, however it ends.
 //
 // It implements stats.Handler, for grpc.StatsHandler, and orca.ServerMetricsProvider, for
-// orca.CallMetricsServerOption, which reports with each call. Make it with New. It may be used by several
-// goroutines at once, and by several servers, whose RPCs it counts together.
+// orca.CallMetricsServerOption, which reports with each call whose handler has taken the call's recorder. Make
+// it with New. It may be used by several goroutines at once, and by several servers, whose RPCs it counts
+// together.
 type Load struct {
 	opts Options
 	rate rate
