@@ -53,31 +53,35 @@ func BenchmarkReports(b *testing.B) {
 		"equal": func(int) uint32 { return 1 },
 		"four":  func(i int) uint32 { return []uint32{1, 2, 3, 5}[i%4] },
 	}
-	for _, name := range []string{"equal", "four"} {
-		for _, bc := range []struct{ n, channels int }{{10, 1}, {100, 1}, {1000, 1}, {1000, 50}} {
-			size := fmt.Sprintf("weights=%s/n=%d/channels=%d", name, bc.n, bc.channels)
-			for _, on := range []bool{false, true} {
-				b.Run(fmt.Sprintf("acquire/%s/on=%t", size, on), func(b *testing.B) {
-					v, ring, report := reporting(bc.n, bc.channels, weights[name], on)
-					b.ReportAllocs()
-					i := 0
-					for b.Loop() {
-						if i%1000 == 0 {
-							report()
-						}
-						ring[i%len(ring)].Release()
-						ring[i%len(ring)], _, _ = v.Acquire()
-						i++
-					}
-				})
-			}
-			b.Run("report/"+size, func(b *testing.B) {
-				_, _, report := reporting(bc.n, bc.channels, weights[name], true)
+	for _, bc := range []struct {
+		weights     string
+		n, channels int
+	}{
+		{"equal", 10, 1}, {"equal", 100, 1}, {"equal", 1000, 1}, {"equal", 1000, 50},
+		{"four", 10, 1}, {"four", 100, 1}, {"four", 1000, 1},
+	} {
+		size := fmt.Sprintf("weights=%s/n=%d/channels=%d", bc.weights, bc.n, bc.channels)
+		for _, on := range []bool{false, true} {
+			b.Run(fmt.Sprintf("acquire/%s/on=%t", size, on), func(b *testing.B) {
+				v, ring, report := reporting(bc.n, bc.channels, weights[bc.weights], on)
 				b.ReportAllocs()
+				i := 0
 				for b.Loop() {
-					report()
+					if i%1000 == 0 {
+						report()
+					}
+					ring[i%len(ring)].Release()
+					ring[i%len(ring)], _, _ = v.Acquire()
+					i++
 				}
 			})
 		}
+		b.Run("report/"+size, func(b *testing.B) {
+			_, _, report := reporting(bc.n, bc.channels, weights[bc.weights], true)
+			b.ReportAllocs()
+			for b.Loop() {
+				report()
+			}
+		})
 	}
 }
