@@ -17,8 +17,8 @@
 //   - rps_fractional: how many RPCs begin per second. 0 is taken as not known.
 //
 // Package serverload reports so. A report without a number in flight, or with one that cannot be, is
-// passed over, and so are reports that come much faster than they were asked for. A server that does not
-// know the service is not asked again on that connection.
+// passed over. Of reports that come much faster than they were asked for the last one counts, four times in an
+// interval. A server that does not know the service is not asked again on that connection.
 package orcaload
 
 import (

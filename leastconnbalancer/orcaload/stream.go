@@ -49,20 +49,16 @@ func (l *listener) stream(ctx context.Context, client v3orcaservicegrpc.OpenRcaS
 	if err != nil {
 		return false, err
 	}
-	var last time.Time
+	p := pace{listener: l}
+	defer p.end()
 	for {
 		r, err := stream.Recv()
 		if err != nil {
 			return reported, err
 		}
 		reported = true
-		now := time.Now()
-		if now.Sub(last) < l.interval/4 { // a flood, or late ones at once
-			continue
-		}
 		if inFlight, rps, ok := read(r); ok {
-			last = now
-			l.report(inFlight, rps)
+			p.take(inFlight, rps)
 		}
 	}
 }

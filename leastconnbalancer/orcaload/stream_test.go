@@ -116,8 +116,8 @@ func play(t *testing.T, d time.Duration, s script, check func(t *testing.T, p *p
 	})
 }
 
-// Reports that come much faster than asked for are passed over; those that come twice as fast are not, since
-// others may ask for that.
+// Of reports that come much faster than asked for some are passed over; of those that come twice as fast none is,
+// since others may ask for that.
 func TestFlood(t *testing.T) {
 	play(t, time.Minute-1, func(_ int, say func(float64)) error {
 		for i := range 2000 {
@@ -133,6 +133,25 @@ func TestFlood(t *testing.T) {
 		}
 		return nil
 	}, func(t *testing.T, p *player) { require.Len(t, p.got, 12) })
+}
+
+// Of late reports that come at once the last one counts, soon after the first. What a stream has said is over
+// when it ends.
+func TestLateReports(t *testing.T) {
+	play(t, time.Hour, func(stream int, say func(float64)) error {
+		if stream > 0 {
+			time.Sleep(2 * time.Hour)
+		}
+		say(1)
+		time.Sleep(time.Minute)
+		for i := range 5 {
+			say(float64(2 + i))
+		}
+		time.Sleep(time.Minute)
+		say(7)
+		say(8)
+		return io.EOF
+	}, func(t *testing.T, p *player) { require.Equal(t, []int64{1, 2, 6, 7}, p.got) })
 }
 
 // Garbage before a report does not hold it up.
