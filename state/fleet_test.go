@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	fleetTable = flag.Bool("fleet", false, "the fleet tests print tables of 1,000 clients and 100 servers, which takes some minutes")
+	fleetTable = flag.Bool("fleet", false, "the fleet tests print tables of 1,000 clients and 100 servers, which takes most of an hour of one core")
 	fleetSeeds = flag.Int("fleetseeds", 5, "how many seeds a figure of these tables is of")
 )
 
