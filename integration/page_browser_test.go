@@ -38,6 +38,7 @@ func TestPageInBrowser(t *testing.T) {
 		"sort and filter":    pageSortsAndFilters,
 		"details":            pageKeepsDetailsOpen,
 		"narrow":             pageNarrow,
+		"neither wide":       pageBetween,
 		"without script":     pageWithoutScript,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser) })

@@ -31,7 +31,7 @@ func pageScreenshots(t *testing.T, browser context.Context) {
 	for _, shot := range []struct {
 		name, scheme string
 		width, most  int64
-	}{{"page-light", "light", 1360, 1200}, {"page-dark", "dark", 1360, 1200}, {"page-narrow", "light", 360, 820}} {
+	}{{"page-light", "light", 1360, 1200}, {"page-dark", "dark", 1360, 1200}, {"page-medium", "light", 800, 1200}, {"page-narrow", "light", 360, 820}} {
 		p.as(shot.scheme, shot.width)
 		height := min(shot.most, look[int64](p, "Math.ceil(document.body.getBoundingClientRect().bottom)"))
 		require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(shot.width, height)))

@@ -25,9 +25,9 @@ func everyState(t *testing.T) (end func()) {
 	var leases []state.Lease
 	for _, m := range ms[:3] {
 		v.Set(m, 1, nil)
-		for range 3 {
-			l, _, ok := v.Acquire()
-			require.True(t, ok)
+		for i := range 3 {
+			l, _, outcome := r.AcquireOrQueue(state.WithCost(t.Context(), int64(1+i)), nil, v)
+			require.Equal(t, state.Chosen, outcome)
 			leases = append(leases, l)
 		}
 		v.Remove(m)

@@ -104,27 +104,60 @@ func pageKeepsDetailsOpen(t *testing.T, browser context.Context) {
 	require.Contains(t, look[string](p, `document.querySelector("pre").innerText`), `"maxInFlight": 7`)
 }
 
-// Narrow, each endpoint is a card that has every figure of the wide table, with its label.
-func pageNarrow(t *testing.T, browser context.Context) {
+const figures = `[...document.querySelectorAll(".endpoints tbody tr")].flatMap((r) => [...r.querySelectorAll("td.n")].filter((c) => c.getBoundingClientRect().width > 20).map((c) => r.cells[0].firstChild.data.trim() + " " + c.className + " " + c.textContent.replace(/[\d.]+s/, "AGE")))`
+
+// sameFigures opens a page and checks that at each width, on which check looks then, it has
+// every figure of the wide table, and is a table to screen readers.
+func sameFigures(t *testing.T, browser context.Context, widths []int64, check func(*tab)) {
+	t.Helper()
 	defer everyState(t)()
 	p := openPage(t, browser, "?key=every")
-	const figures = `[...document.querySelectorAll(".endpoints tbody tr")].flatMap((r) => [...r.querySelectorAll("td.n")].filter((c) => c.getBoundingClientRect().width > 20).map((c) => r.cells[0].firstChild.data.trim() + " " + c.className + " " + c.textContent.replace(/[\d.]+s/, "AGE")))`
 	p.as("light", 1360)
 	wide := look[[]string](p, figures)
-	require.Len(t, wide, 13*look[int](p, `document.querySelectorAll(".endpoints tbody tr").length`))
-	for _, width := range []int64{320, 599, 1000} {
+	require.Len(t, wide, 14*look[int](p, `document.querySelectorAll(".endpoints tbody tr").length`))
+	for _, width := range widths {
 		p.as("light", width)
 		require.Equal(t, wide, look[[]string](p, figures), "%d px wide", width)
 		require.LessOrEqual(t, look[int](p, "document.documentElement.scrollWidth"), int(width))
 		require.Zero(t, look[int](p, fmt.Sprintf(`[...document.querySelectorAll("main *")].filter((e) => !e.closest("svg, .unseen, thead") && e.getBoundingClientRect().right > %d).length`, width)))
-		labels := look[[]string](p, `[...document.querySelector(".endpoints tbody tr").querySelectorAll("td.n")].map((c) => getComputedStyle(c, "::before").content)`)
-		require.Equal(t, `"in flight" "others" "report" "highest" "cap" "score" "weight" "priority" "failures" "oldest" "in state" "connected" "picks"`, strings.Join(labels, " "))
 		roles := p.roles()
 		rows := look[int](p, `document.querySelectorAll("tbody tr").length`)
 		require.Equal(t, rows, roles["rowheader"], "it is a table still")
 		require.GreaterOrEqual(t, roles["row"], rows)
-		require.Greater(t, roles["cell"], 13*rows/2)
+		require.Greater(t, roles["cell"], 14*rows/2)
+		check(p)
 	}
+}
+
+// Narrow, each endpoint is a card that has every figure of the wide table, with its label.
+func pageNarrow(t *testing.T, browser context.Context) {
+	sameFigures(t, browser, []int64{320, 599}, func(p *tab) {
+		labels := look[[]string](p, `[...document.querySelector(".endpoints tbody tr").querySelectorAll("td.n")].map((c) => getComputedStyle(c, "::before").content)`)
+		require.Equal(t, `"in flight" "units" "others" "report" "highest" "cap" "score" "weight" "priority" "failures" "oldest" "in state" "connected" "picks"`, strings.Join(labels, " "))
+	})
+}
+
+// apart lists what two of a row's parts cover both, and parts that are not below their column's
+// head. Two lines have a head each, in the same order.
+const apart = `[...document.querySelectorAll(".endpoints")].flatMap((table) => {
+	const boxes = (row) => [...row.querySelectorAll("td, thead th, .badges")].filter((e) => e.textContent || e.firstChild).map((e) => [e.className, e.getBoundingClientRect()]);
+	const heads = new Map(boxes(table.tHead.rows[0]));
+	return [...table.rows].flatMap((row) => boxes(row).flatMap(([name, a], i, all) => [
+		...all.slice(i + 1).filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1).map(([other]) => name + " and " + other),
+		...(heads.has(name) && Math.abs(heads.get(name).right - a.right) > 1 ? [name + " is not below its head"] : []),
+	]));
+})`
+
+// Neither wide nor narrow, each endpoint has two lines below heads of two lines, that sort.
+func pageBetween(t *testing.T, browser context.Context) {
+	sameFigures(t, browser, []int64{600, 900, 1263}, func(p *tab) {
+		require.Empty(t, look[[]string](p, apart))
+		require.Equal(t, 2, look[int](p, `new Set([...document.querySelectorAll("thead .n")].filter((h) => h.closest(".endpoints")).map((h) => Math.round(h.getBoundingClientRect().top))).size`)/look[int](p, `document.querySelectorAll(".endpoints").length`))
+		require.Equal(t, "normal", look[string](p, `getComputedStyle(document.querySelector("td.c-picks"), "::before").content.replace("none", "normal")`), "no labels of cards")
+		require.NoError(t, chromedp.Do(p.ctx, chromedp.Click("th.c-highest button")))
+		p.becomes(`document.querySelector("th.c-highest").ariaSort === "descending" && document.querySelector("td.c-highest").textContent === "4"`)
+		p.load("?key=every")
+	})
 }
 
 // roles counts what a screen reader is told there is.

@@ -35,6 +35,7 @@ type EndpointSnapshot struct {
 	Arriving      int64            `json:"arriving"`      // of those in flight, places that are kept for such streams
 	Picks         uint64           `json:"picks"`         // leases since the ledger knows the endpoint
 	Penalty       int64            `json:"penalty"`       // units that fresh failures have left
+	PenaltyRPCs   int64            `json:"penaltyRPCs"`   // the RPCs that these are of: at a cap each takes the room of one
 	OldestSeconds float64          `json:"oldestSeconds"` // age of the oldest lease; 0 without one
 	Members       []MemberSnapshot `json:"members"`       // by endpoint set; none once departed
 
@@ -166,6 +167,7 @@ func (n *endpoint) snapshot(now time.Duration) EndpointSnapshot {
 		Arriving:      int64(n.arriving),
 		Picks:         n.picks,
 		Penalty:       n.load.penalty,
+		PenaltyRPCs:   n.load.failed,
 		OldestSeconds: n.oldest(now).Seconds(),
 
 		Number:       n.number,

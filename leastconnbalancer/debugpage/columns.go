@@ -12,9 +12,9 @@ import (
 // column is a figure of each endpoint, and an order of them.
 type column struct {
 	Key, Label, Title string
-	fleet             bool              // only where reports are used
-	text              func(row) string  // "" is none; nil for what is drawn
-	value             func(row) float64 // none is NaN
+	of                func(service) bool // which services have it; nil: all
+	text              func(row) string   // "" is none; nil for what is drawn
+	value             func(row) float64  // none is NaN
 }
 
 // none is a figure that an endpoint does not have. In any order it comes last.
@@ -30,15 +30,19 @@ func orNone(has bool, value float64) float64 {
 // columns are all, but for the history, in the order in which the page has them.
 var columns = []column{
 	{Key: "name", Label: "endpoint", value: func(row) float64 { return 0 }},
-	{Key: "load", Label: "load", Title: "in flight over weight", value: func(r row) float64 { return r.Level }},
+	{Key: "load", Label: "load", Title: "in flight over weight, in units where RPCs have costs", value: func(r row) float64 { return r.Level }},
 	{Key: "in_flight", Label: "in flight", text: func(r row) string { return decimals(r.InFlight) }, value: func(r row) float64 { return float64(r.InFlight) }},
 	{
-		Key: "others", Label: "others", Title: "in flight in other processes, at the server's last report", fleet: true,
+		Key: "units", Label: "units", Title: "what the RPCs in flight cost", of: func(s service) bool { return s.ExtraUnits > 0 },
+		text: func(r row) string { return decimals(r.Units) }, value: func(r row) float64 { return float64(r.Units) },
+	},
+	{
+		Key: "others", Label: "others", Title: "in flight in other processes, at the server's last report", of: reporting,
 		text:  func(r row) string { return r.Report.Others },
 		value: func(r row) float64 { return orNone(r.Report.Others != "", float64(r.endpoint.Report().Others)) },
 	},
 	{
-		Key: "report", Label: "report", Title: "age of the server's last report", fleet: true,
+		Key: "report", Label: "report", Title: "age of the server's last report", of: reporting,
 		text:  func(r row) string { return r.Report.Age },
 		value: func(r row) float64 { return orNone(r.Report.Age != "", r.endpoint.Report().AgeSeconds) },
 	},
@@ -74,6 +78,8 @@ var columns = []column{
 	},
 	{Key: "picks", Label: "picks", text: func(r row) string { return strconv.FormatUint(r.Picks, 10) }, value: func(r row) float64 { return float64(r.Picks) }},
 }
+
+func reporting(s service) bool { return s.Fleet != nil }
 
 func decimals(n int64) string { return strconv.FormatInt(n, 10) }
 
@@ -142,10 +148,10 @@ type header struct {
 	Sort, Sorted string // Sorted: as aria-sort has it, "" for none
 }
 
-// headers are those of a table that is in this order.
-func (o order) headers(fleet bool) (all []header) {
+// headers are those of a service's table that is in this order.
+func (o order) headers(s service) (all []header) {
 	for _, c := range columns {
-		if c.fleet && !fleet {
+		if c.of != nil && !c.of(s) {
 			continue
 		}
 		h := header{column: c, Sort: order{c.Key, c.text != nil || c.Key == mostLoaded.key}.String()}

@@ -79,12 +79,14 @@ func TestColumnHeads(t *testing.T) {
 // Where columns have no heads each figure has its label.
 func TestCardsHaveLabels(t *testing.T) {
 	s := newEnv(t)
-	reporting(t)
+	sv := reporting(t)
+	dear, _, _ := sv.AcquireOrQueue(state.WithCost(t.Context(), 7), nil, sv.view)
+	sv.leases = append(sv.leases, dear)
 	css, err := os.ReadFile("page.css")
 	require.NoError(t, err)
 	page := s.do(http.MethodGet, "/?key="+t.Name(), browser).body
 	heads := regexp.MustCompile(`class="n (c-[a-z_]+)".*?<button[^>]*>([^<]*)<`).FindAllStringSubmatch(page, -1)
-	require.Len(t, heads, 13)
+	require.Len(t, heads, 14)
 	cells := regexp.MustCompile(`<td class="n (c-[a-z_]+)">`).FindAllStringSubmatch(rows(page)[0], -1)
 	require.Len(t, cells, len(heads))
 	for i, head := range heads {

@@ -64,7 +64,7 @@ func TestWrongRequests(t *testing.T) {
 		{http.MethodGet, "?top=2.5", 400, `top "2.5": want a whole number from 1 to 100000`},
 		{http.MethodGet, "?top=all%0aX-Header:1", 400, `top "all\nX-Header:1": want a whole number from 1 to 100000`},
 		{http.MethodGet, "?state=READY", 400, `state "READY": want one of ready, full, draining, not_ready, departed`},
-		{http.MethodGet, "?sort=--weight", 400, `sort "--weight": want one of name, load, in_flight, others, report, highest, cap, score, weight, priority, failures, oldest, since, connected, picks, or one with - before it`},
+		{http.MethodGet, "?sort=--weight", 400, `sort "--weight": want one of name, load, in_flight, units, others, report, highest, cap, score, weight, priority, failures, oldest, since, connected, picks, or one with - before it`},
 		{http.MethodGet, "?asset=handler.go", 404, `asset "handler.go": want page.css, page.js, history.js or page.svg`},
 		{http.MethodGet, "?asset=../page.css", 404, `asset "../page.css": want page.css, page.js, history.js or page.svg`},
 		{http.MethodGet, "?asset=page.html", 404, `asset "page.html": want page.css, page.js, history.js or page.svg`},

@@ -134,7 +134,7 @@ func (q query) cut(v *service) {
 	}
 	by.sort(v.Rows)
 	v.Rows = v.Rows[:v.Found-v.More]
-	v.By, v.Columns = strings.ReplaceAll(by.column().Key, "_", " "), by.headers(v.Fleet != nil)
+	v.By, v.Columns = strings.ReplaceAll(by.column().Key, "_", " "), by.headers(*v)
 	v.Descending = by.descending
 	v.Whole = v.More == 0 && !q.filtered()
 	for i := range v.Rows {

@@ -37,7 +37,7 @@ type row struct {
 	Connected string // since its connection is up
 	Picks     uint64
 	Failures  uint64
-	Level     float64 // in flight over weight, with what others have
+	Level     float64 // units in flight over weight, with what others have
 	Bar       bar
 	History   string        // what the page's script follows: see history.js
 	Cells     template.HTML // its figures
@@ -52,7 +52,7 @@ func (s scale) row(ep state.EndpointSnapshot) row {
 	r := row{
 		Name: ep.Address(), State: ep.State, Drained: ep.Drained, Why: why(ep), InFlight: ep.InFlight, Units: ep.Units, Highest: ep.Highest, Granted: ep.Granted, Reserved: ep.Reserved,
 		Leaving: ep.Leaving, Arriving: ep.Arriving, Penalty: ep.Penalty, Picks: ep.Picks, Failures: ep.Failures, Report: reportOf(said),
-		Level: s.perWeight(ep, ep.InFlight+said.Others), Cap: capOf(ep), Since: roughly(ep.StateSeconds), History: history(ep), endpoint: ep,
+		Level: s.perWeight(ep, s.load(ep)), Cap: capOf(ep), Since: roughly(ep.StateSeconds), History: history(ep), endpoint: ep,
 	}
 	if others := ep.Addresses; ep.ID != "" {
 		r.Name, r.Addresses = ep.ID, strings.Join(others, ", ")
@@ -67,7 +67,7 @@ func (s scale) row(ep state.EndpointSnapshot) row {
 			r.SlowStart = strconv.Itoa(int(m.SlowStartFactor*100)) + " %"
 		}
 		if m.Score > 0 {
-			r.Score = strconv.FormatFloat(m.Score, 'f', 2, 64)
+			r.Score = scoreText(m.Score)
 		}
 	}
 	r.connected = m.Connection.AgeSeconds
@@ -80,7 +80,7 @@ func (s scale) row(ep state.EndpointSnapshot) row {
 		r.Connected = roughly(r.connected)
 	}
 	if ep.InFlight > 0 {
-		r.Oldest = ago(ep.OldestSeconds)
+		r.Oldest = roughly(ep.OldestSeconds)
 	}
 	r.Bar = s.bar(ep, r.Cap)
 	return r
@@ -120,6 +120,14 @@ func history(ep state.EndpointSnapshot) string {
 
 // decimal writes n in full, where int has 32 bits, too.
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+// scoreText writes a score: where it is of thousands of units, nobody reads hundredths.
+func scoreText(score float64) string {
+	if score >= 1000 {
+		return strconv.FormatFloat(score, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(score, 'f', 2, 64)
+}
 
 // ago writes a time in whole seconds.
 func ago(s float64) string { return (time.Duration(s) * time.Second).String() }

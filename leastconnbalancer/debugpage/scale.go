@@ -49,12 +49,14 @@ func (c capacity) String() string {
 // capped reports whether a bar can fill towards the cap.
 func (c capacity) capped() bool { return c.Limit > 0 }
 
-// scale makes bars of one service comparable.
+// scale makes bars of one service comparable. Loads are in units, as scores are: one for
+// each RPC, unless calls say more.
 type scale struct {
-	mean float64 // weight of those that may be chosen; 1 without one
-	fair float64 // what they would have in flight over weight, were they level; of those that report, where some do
-	most float64 // highest load over weight of all
-	told bool    // some report
+	mean  float64 // weight of those that may be chosen; 1 without one
+	fair  float64 // what they would have over weight, were they level; of those that report, where some do
+	most  float64 // highest load over weight of all
+	told  bool    // some report
+	ofRPC float64 // what an RPC in flight costs on average, as one of others is taken to do
 }
 
 // sums are over endpoints that may be chosen.
@@ -67,13 +69,13 @@ func (s *sums) add(load int64, weight uint32) {
 }
 
 func scaleOf(endpoints []state.EndpointSnapshot) scale {
-	s := scale{mean: 1}
+	s := scale{mean: 1, ofRPC: unitsOfRPC(endpoints)}
 	var all, told sums
 	for _, ep := range endpoints {
 		if m, ok := ep.Eligible(); ok {
-			all.add(ep.InFlight, m.Weight)
-			if r := ep.Report(); r.Told {
-				told.add(ep.InFlight+r.Others, m.Weight)
+			all.add(ep.Units, m.Weight)
+			if ep.Report().Told {
+				told.add(s.load(ep), m.Weight)
 			}
 		}
 	}
@@ -84,10 +86,31 @@ func scaleOf(endpoints []state.EndpointSnapshot) scale {
 		s.fair, s.told = told.load/told.weights, true
 	}
 	for _, ep := range endpoints {
-		s.most = max(s.most, s.perWeight(ep, ep.InFlight+ep.Report().Others+ep.Penalty))
+		s.most = max(s.most, s.perWeight(ep, s.load(ep)+ep.Penalty))
 	}
 	return s
 }
+
+func unitsOfRPC(endpoints []state.EndpointSnapshot) float64 {
+	units, inFlight := int64(0), int64(0)
+	for _, ep := range endpoints {
+		units += ep.Units
+		inFlight += ep.InFlight
+	}
+	return float64(units) / float64(max(1, inFlight))
+}
+
+// load returns the units of all that the endpoint is known to have in flight.
+func (s scale) load(ep state.EndpointSnapshot) int64 {
+	others := ep.Report().Others
+	if s.costs() {
+		others = int64(float64(others) * s.ofRPC)
+	}
+	return ep.Units + others
+}
+
+// costs reports whether RPCs in flight cost more than one unit.
+func (s scale) costs() bool { return s.ofRPC > 1 }
 
 // perWeight returns a load over the endpoint's weight. One that may not be chosen is drawn as if
 // it had the mean weight.
@@ -98,33 +121,33 @@ func (s scale) perWeight(ep state.EndpointSnapshot, load int64) float64 {
 	return float64(load) / s.mean
 }
 
-// bar is an endpoint's load, in thousandths of its cap; without one, of the highest load
-// over weight.
+// bar is an endpoint's load, in thousandths: of its cap, which counts RPCs; without one, of the
+// highest load over weight.
 type bar struct {
 	Capped   bool
 	Load     int // in flight
 	Others   int // what others have, after it; not towards a cap, which does not count it
 	PenaltyX int // where the penalty begins, after these
 	Penalty  int
-	Level    int // where the load would be if all were level; 0: not shown
+	Level    int // where the load would be if all were level; 0: not shown, as towards a cap where RPCs have costs
 }
 
 func (s scale) bar(ep state.EndpointSnapshot, c capacity) bar {
 	_, eligible := ep.Eligible()
 	if !c.capped() {
 		part := func(load int64) int { return s.thousandths(s.perWeight(ep, load)) }
-		b := bar{Load: part(ep.InFlight), PenaltyX: part(ep.InFlight + ep.Report().Others), Penalty: part(ep.Penalty)}
+		b := bar{Load: part(ep.Units), PenaltyX: part(s.load(ep)), Penalty: part(ep.Penalty)}
 		b.Others = b.PenaltyX - b.Load
 		if eligible {
 			b.Level = s.thousandths(s.fair)
 		}
 		return b
 	}
-	part := func(load float64) int { return int(min(1, load/float64(c.Limit)) * 1000) }
-	b := bar{Capped: true, Load: part(float64(ep.InFlight)), Penalty: part(float64(ep.Penalty))}
+	part := func(rpcs float64) int { return int(min(1, rpcs/float64(c.Limit)) * 1000) }
+	b := bar{Capped: true, Load: part(float64(ep.InFlight)), Penalty: part(float64(ep.PenaltyRPCs))}
 	b.PenaltyX = b.Load
 	b.Penalty = min(b.Penalty, 1000-b.Load)
-	if m, _ := ep.Eligible(); !s.told {
+	if m, _ := ep.Eligible(); !s.told && !s.costs() {
 		b.Level = part(s.fair * float64(m.Weight))
 	}
 	return b

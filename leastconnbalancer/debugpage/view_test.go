@@ -97,7 +97,7 @@ func TestPageShowsEveryState(t *testing.T) {
 		}
 		require.Equal(t, strings.Contains(strings.Join(want, ""), "x1="), strings.Contains(got[i], "<line"), got[i])
 	}
-	require.Equal(t, 6, strings.Count(page, `class="badge`))
+	require.Equal(t, 6, strings.Count(page, `<b class="badge`))
 }
 
 // A penalty is drawn in addition to what is in flight, on the same scale.
