@@ -58,7 +58,9 @@
 // last list stays. The error is reported to the channel, once, which fails RPCs
 // with it if there was no list yet. client-go tries again after 1 s and up to a
 // minute later, lists anew when its version is too old, and logs by klog what it
-// tells there.
+// tells there. A request that is not answered within 30 s is given up, and so is a
+// watch 30 s after the time when the server was to end it, 5 to 10 minutes: what
+// stands between may be silent for ever.
 //
 // The client needs list and watch of endpointslices, API group discovery.k8s.io,
 // in the Service's namespace; docs/kubernetes.md has the role.

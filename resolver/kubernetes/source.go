@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,11 +38,13 @@ type source struct {
 }
 
 func newSource(t target.Target, client EndpointSlices, backoff *wait.Backoff) *source {
-	return &source{target: t, client: client, backoff: backoff, changed: make(chan struct{}, 1)}
+	return &source{target: t, client: patientClient{client}, backoff: backoff, changed: make(chan struct{}, 1)}
 }
 
 // run lists and watches until the context ends.
 func (s *source) run(ctx context.Context) {
+	silent := time.AfterFunc(patience, s.isSilent)
+	defer silent.Stop()
 	lw := &cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
 	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, s.client), &discovery.EndpointSlice{}, s, cache.ReflectorOptions{
 		Name:    s.target.String(),
@@ -69,6 +72,17 @@ func (s *source) change(f func()) {
 	select {
 	case s.changed <- struct{}{}:
 	default:
+	}
+}
+
+// isSilent tells that there is no list yet, and not why: it was asked for and nothing has
+// come, as of a watch that is to begin with it.
+func (s *source) isSilent() {
+	s.mu.Lock()
+	silent := s.slices == nil && s.err == nil
+	s.mu.Unlock()
+	if silent {
+		s.answered(errSilent)
 	}
 }
 
@@ -102,7 +116,7 @@ func (s *source) watch(ctx context.Context, opts metav1.ListOptions) (watch.Inte
 	case err == nil && !isList:
 		s.answered(nil)
 	case err == nil || ctx.Err() != nil || expired(err):
-	case !isList || utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err):
+	case !isList || errors.Is(err, errHungUp) || utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err):
 		// Of any other failed watch that would have been a list, the reflector makes a
 		// list: older servers cannot answer the watch.
 		s.answered(err)
