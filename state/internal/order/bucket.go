@@ -7,12 +7,10 @@ type bucket struct {
 	class      int32 // none when free
 	size       int32
 	head, tail Handle
-	prev, next int32       // the class's neighbouring loads, lower and higher
-	forward    []skipLevel // the same on each level of the skip list that it is on
+	prev, next int32 // the class's neighbouring loads, lower and higher
+	raised     int32 // on how many levels of the skip list it is
+	node       int32 // on the first of them; those above follow
 }
-
-// skipLevel is a bucket's neighbours on one level of the skip list.
-type skipLevel struct{ prev, next int32 }
 
 // push puts h at the end of bucket b.
 func (o *Order[V]) push(h Handle, b int32) {

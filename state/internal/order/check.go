@@ -175,7 +175,7 @@ func (o *Order[V]) checkClass(c int32) (values, buckets int, _ error) {
 	prev := int32(none)
 	for i := cl.lowest; i != none; prev, i = i, o.buckets[i].next {
 		b := &o.buckets[i]
-		for level := range b.forward {
+		for level := range b.raised {
 			onLevel[level]++
 		}
 		if b.class != c || b.prev != prev || prev != none && o.buckets[prev].load >= b.load {
@@ -187,9 +187,10 @@ func (o *Order[V]) checkClass(c int32) (values, buckets int, _ error) {
 	}
 	for level, i := range cl.levels {
 		last := int32(none)
-		for ; i != none; last, i = i, o.buckets[i].forward[level].next {
-			b := &o.buckets[i]
-			if b.class != c || b.forward[level].prev != last || last != none && o.buckets[last].load >= b.load {
+		for ; i != none; last, i = i, o.nodes[i].next {
+			n := &o.nodes[i]
+			b := &o.buckets[n.bucket]
+			if b.class != c || b.node+int32(level) != i || n.load != b.load || n.prev != last || last != none && o.nodes[last].load >= n.load {
 				errs = append(errs, fmt.Errorf("class %v: bucket %d is out of order on level %d", cl.weight, b.load, level))
 			}
 			onLevel[level]--

@@ -31,7 +31,7 @@ func newBody() *body {
 
 func (b *body) low() *bucket    { return &b.buckets[b.classes[0].lowest] }
 func (b *body) second() *bucket { return &b.buckets[b.low().next] }
-func (b *body) raised() *bucket { return &b.buckets[b.classes[0].levels[0]] }
+func (b *body) raised() *bucket { return &b.buckets[b.nodes[b.classes[0].levels[0]].bucket] }
 
 // corruptions break one thing each; Check must say so.
 var corruptions = map[string]struct {
@@ -62,7 +62,9 @@ var corruptions = map[string]struct {
 	}, "class 1: size"},
 	"bucket not on its level": {func(b *body) { b.classes[0].levels[0] = none }, "on the levels"},
 	"order on a level":        {func(b *body) { b.raised().load = 1 << 20 }, "on level 0"},
-	"neighbour on a level":    {func(b *body) { b.raised().forward[0].prev = b.classes[0].lowest }, "on level 0"},
+	"load on a level":         {func(b *body) { b.nodes[b.raised().node].load-- }, "on level 0"},
+	"node of another bucket":  {func(b *body) { b.nodes[b.raised().node].bucket = b.classes[0].lowest }, "on level 0"},
+	"neighbour on a level":    {func(b *body) { b.nodes[b.raised().node].prev = 1 << 20 }, "on level 0"},
 	"bucket's size":           {func(b *body) { b.low().size++ }, "has size"},
 	"bucket's tail":           {func(b *body) { b.low().tail = None }, "has size"},
 	"slot's bucket":           {func(b *body) { b.slots[b.low().tail].bucket = b.classes[1].lowest }, "is broken at"},
@@ -88,7 +90,7 @@ func TestCheckSeesEachCorruption(t *testing.T) {
 	for name, tc := range corruptions {
 		t.Run(name, func(t *testing.T) {
 			b := newBody()
-			for try := 0; len(b.classes[0].levels) == 0 || b.classes[0].levels[0] == b.classes[0].lowest; try++ {
+			for try := 0; len(b.classes[0].levels) == 0 || b.raised() == b.low(); try++ {
 				require.Less(t, try, 1000)
 				b = newBody()
 			}

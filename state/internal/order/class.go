@@ -16,7 +16,7 @@ type weightClass struct {
 	takers  int32   // of those, the ones that take turns: all but the suspended ones
 	size    int32   // of those, the ones in buckets: all but what is excluded now
 	lowest  int32   // the bucket of the lowest load
-	levels  []int32 // the first bucket on each level of the skip list
+	levels  []int32 // the first node on each level of the skip list
 }
 
 // span is the weight of the class's values in buckets. It is exact where the weight

@@ -35,6 +35,7 @@ type Order[V any] struct {
 	placed  int // of those in use, the ones in buckets
 
 	buckets     []bucket
+	nodes       []skipNode // of the buckets, on the levels of skip lists
 	freeBuckets []int32
 	classes     []weightClass
 	freeClasses []int32
@@ -144,7 +145,7 @@ func (o *Order[V]) setFarLoad(h Handle, load int64) {
 	o.clock++
 	s.stamp = o.clock
 	if b.size == 1 && o.fits(b, load) {
-		b.load = load
+		o.setBucketLoad(b, load)
 	} else {
 		to := o.find(c, from, load)
 		if to == none || o.buckets[to].load != load {

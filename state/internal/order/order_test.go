@@ -248,7 +248,7 @@ func TestLevelsThinOut(t *testing.T) {
 	}
 	c := &o.classes[0]
 	onLevel := func(level int) (found int) {
-		for b := c.levels[level]; b != none; b = o.buckets[b].forward[level].next {
+		for b := c.levels[level]; b != none; b = o.nodes[b].next {
 			found++
 		}
 		return found
