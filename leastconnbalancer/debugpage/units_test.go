@@ -74,4 +74,5 @@ func TestTextShowsUnits(t *testing.T) {
 	require.NotContains(t, s.get("?key="+t.Name()), "units")
 	call(state.WithCost(t.Context(), 5012))
 	require.Regexp(t, `units *\n(.*\n)*.* 5012 *\n`, s.get("?key="+t.Name()))
+	require.Contains(t, s.get("?key="+t.Name()), " 5013 ", "a score without hundredths")
 }
