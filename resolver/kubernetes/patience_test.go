@@ -121,6 +121,25 @@ func TestSilentAPIServer(t *testing.T) {
 	}
 }
 
+// plainClient is as those of client-go's fake clientsets: it says that it cannot list by a
+// watch.
+type plainClient struct{ *hangingClient }
+
+func (plainClient) IsWatchListSemanticsUnSupported() bool { return true }
+
+// A client that cannot list by a watch is not asked to.
+func TestFakeClients(t *testing.T) {
+	inFakeTime(t, func(t *testing.T) {
+		parsed, err := target.Parse(targetOf(t, "k8s:///chat.shop:grpc").URL, target.Target{})
+		require.NoError(t, err)
+		c, r := &hangingClient{hangs: func(string, int) bool { return false }, numbers: map[string]int{}}, newServiceResolver(parsed, &listening{T: t})
+		r.start(newSource(parsed, plainClient{c}, nil))
+		synctest.Wait()
+		r.Close()
+		require.Equal(t, map[string]int{"list": 1, "begin": 1, "event": 1}, c.numbers)
+	})
+}
+
 // One that accepts connections and ends them is told, as one that refuses them.
 func TestAPIServerHangsUp(t *testing.T) {
 	inFakeTime(t, func(t *testing.T) {

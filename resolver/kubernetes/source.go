@@ -28,7 +28,7 @@ import (
 type source struct {
 	// Set once.
 	target  target.Target
-	client  EndpointSlices
+	client  patientClient
 	backoff *wait.Backoff
 	changed chan struct{} // holds a wish to look again
 
@@ -46,7 +46,7 @@ func (s *source) run(ctx context.Context) {
 	silent := time.AfterFunc(patience, s.isSilent)
 	defer silent.Stop()
 	lw := &cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
-	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, s.client), &discovery.EndpointSlice{}, s, cache.ReflectorOptions{
+	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, s.client.EndpointSlices), &discovery.EndpointSlice{}, s, cache.ReflectorOptions{
 		Name:    s.target.String(),
 		Clock:   endingClock{ctx: ctx},
 		Backoff: s.backoff,
