@@ -59,25 +59,32 @@ func TestDropsBelowXDS(t *testing.T) {
 	e.counts(0, 0)
 }
 
-// Once the cluster has as many RPCs in flight as it takes, others fail without the policy, and the
-// end of one makes room for one.
+// Once the cluster has as many RPCs in flight as it takes, 1,024 if it does not say, others fail
+// without the policy, and the end of one makes room for one.
 func TestCircuitBreakerBelowXDS(t *testing.T) {
-	ns := startNodes(t, "a", "b")
-	e := limited(t, "circuit-breaker", func(cluster *clusterpb.Cluster, _ *endpointpb.ClusterLoadAssignment) {
-		cluster.CircuitBreakers = maxRequests(4)
-	}, ns...)
-	onA, onB := on("a", e.hold(4, map[string]int{"a": 2, "b": 2}))
-	for range 10 {
-		_, err := e.unary()
-		require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+	for service, c := range map[string]struct {
+		breakers *clusterpb.CircuitBreakers
+		takes    int
+	}{"circuit-breaker": {maxRequests(4), 4}, "no-circuit-breaker": {nil, 1024}} {
+		t.Run(service, func(t *testing.T) {
+			ns := startNodes(t, "a", "b")
+			e := limited(t, service, func(cluster *clusterpb.Cluster, _ *endpointpb.ClusterLoadAssignment) {
+				cluster.CircuitBreakers = c.breakers
+			}, ns...)
+			onA, onB := on("a", e.hold(c.takes, map[string]int{"a": c.takes / 2, "b": c.takes / 2}))
+			for range 10 {
+				_, err := e.unary()
+				require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+			}
+			require.Equal(t, c.takes, e.picks())
+			e.endAll(onA[:2])
+			onA = append(onA[2:], e.hold(2, map[string]int{"a": 2})...)
+			_, err := e.unary()
+			require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+			e.counts(c.takes/2, c.takes/2)
+			e.endAll(onA, onB)
+		})
 	}
-	require.Equal(t, 4, e.picks())
-	e.endAll(onA)
-	onA = e.hold(2, map[string]int{"a": 2})
-	_, err := e.unary()
-	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
-	e.counts(2, 2)
-	e.endAll(onA, onB)
 }
 
 // What the cluster says of outlier detection is as the policy's parent does it anywhere.

@@ -3,8 +3,12 @@ package integration
 import (
 	"testing"
 
+	xdstypepb "github.com/cncf/xds/go/xds/type/v3"
 	endpointpb "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
@@ -57,4 +61,48 @@ func TestRouteFromBlueToGreenAndBack(t *testing.T) {
 			e.endAll(onA[c.ends:], onB, green, back)
 		})
 	}
+}
+
+// slowPolicy is a policy that takes until a test lets it to be built.
+const slowPolicy = "test_slow"
+
+type slowBuilder struct{ begun, goOn chan struct{} }
+
+var slow = slowBuilder{make(chan struct{}), make(chan struct{})}
+
+func init() { balancer.Register(slow) }
+
+func (slowBuilder) Name() string { return slowPolicy }
+
+func (b slowBuilder) Build(cc balancer.ClientConn, opts balancer.BuildOptions) balancer.Balancer {
+	b.begun <- struct{}{}
+	<-b.goOn
+	return balancer.Get("round_robin").Build(cc, opts)
+}
+
+// RPCs that begin while gRPC takes up a route to a new cluster may fail, since they are sent there before
+// there is a policy for it: here for as long as it takes to be built.
+func TestRPCsFailWhileARouteIsTakenUp(t *testing.T) {
+	t.Parallel()
+	ns := startNodes(t, "a")
+	policy := leastConnPolicy(t, map[string]any{})
+	p := startControlPlane(t, "route-taken-up", policy)
+	e := p.dial(all(ns...))
+	route := func(to string) {
+		here := map[string][]*endpointpb.LbEndpoint{"here": healthy(t, ns...)}
+		p.routed = []string{to}
+		p.serve(
+			xdsCluster{name: "fast", policy: policy, regions: here},
+			xdsCluster{name: "slow", policy: xdsPolicy(t, &xdstypepb.TypedStruct{TypeUrl: "type.googleapis.com/" + slowPolicy}), regions: here},
+		)
+	}
+	route("fast")
+	e.waitReady(all(ns...)...)
+	route("slow")
+	<-slow.begun
+	_, err := e.unary()
+	slow.goOn <- struct{}{}
+	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+	require.ErrorContains(t, err, "unknown cluster selected for RPC")
+	e.served("a")
 }
