@@ -2,6 +2,7 @@ package state
 
 import (
 	"math"
+	"sort"
 	"time"
 )
 
@@ -68,4 +69,33 @@ func better(a, b ReportSnapshot) ReportSnapshot {
 		return b
 	}
 	return a
+}
+
+// shareOthers tells others' RPCs on a server once where several ledgers have it: one's are among
+// the others of each other one. Of those that have told, it believes the youngest report.
+func (r *row) shareOthers() {
+	if len(r.ledgers) < 2 {
+		return
+	}
+	byAddress := map[string][]int{}
+	for i, n := range r.endpoints {
+		byAddress[n.address] = append(byAddress[n.address], i)
+	}
+	ledger := func(i int) int { return sort.SearchInts(r.ledgers, i+1) }
+	for _, at := range byAddress {
+		youngest := -1
+		for _, i := range at {
+			if n := &r.endpoints[i]; n.report.Told && (youngest < 0 || n.report.AgeSeconds < r.endpoints[youngest].report.AgeSeconds) {
+				youngest = i
+			}
+		}
+		for _, i := range at {
+			if youngest < 0 || ledger(i) == ledger(youngest) {
+				continue
+			}
+			own := &r.endpoints[youngest].report
+			own.Others = max(0, own.Others-r.endpoints[i].inFlight)
+			r.endpoints[i].report.Others, r.endpoints[i].report.OthersRate = 0, 0
+		}
+	}
 }

@@ -123,3 +123,37 @@ func TestReportsOfOneAddress(t *testing.T) {
 		require.Equal(t, []any{true, false, int64(4)}, []any{got.Told, got.Silent, got.Others}, "what is silent beside it does not count")
 	})
 }
+
+// Keys of one target have RPCs on the same server: those of each are others to the other one, and together
+// they have as many others as the server has RPCs of nobody here.
+func TestOthersOfSeveralKeysAreToldOnce(t *testing.T) {
+	inTime(t, func(*env) {
+		one, two := state.Open("K"), state.Open("L")
+		e, f := labelled(t, one, "", "", "a", 3, "b", 1), labelled(t, two, "", "", "a", 4, "c", 2)
+		server := map[string]int64{"a": 17, "b": 6, "c": 2}
+		report := func(e *env) {
+			e.endpointSet.SetReports(time.Second)
+			for a, m := range e.members {
+				m.Report(server[a], 1)
+			}
+		}
+		others := func() map[string]int64 {
+			all := state.SeriesOf("t", []*state.LedgerTotals{one.Totals(one.Totals(nil)), two.Totals(two.Totals(nil))})
+			sum := all[len(all)-1]
+			by := map[string]int64{}
+			for _, n := range sum.ByAddress {
+				by[n.Address] = n.Report.Others
+			}
+			by[sum.Key] = sum.Fleet.Others
+			return by
+		}
+		report(e)
+		require.Equal(t, map[string]int64{"a": 10, "b": 5, "c": 0, "": 15}, others(), "one key has reports")
+		report(f)
+		require.Equal(t, map[string]int64{"a": 10, "b": 5, "c": 0, "": 15}, others())
+		pass(time.Second)
+		server["a"] = 20
+		f.members["a"].Report(server["a"], 1)
+		require.EqualValues(t, 13, others()["a"], "the youngest counts")
+	})
+}

@@ -24,6 +24,7 @@ type row struct {
 	interval  time.Duration // of reports, the shortest
 	endpoints []endpointTotal
 	last      *endpointTotal // which the last of endpoints comes from
+	ledgers   []int          // where the endpoints of each ledger begin
 	most      imbalances     // that one of the finest series has
 }
 
@@ -69,6 +70,7 @@ func SeriesOf(target string, of []*LedgerTotals) []Series {
 			t.fill(target, func(n name) *row { return rows[n.keep(^several|kept)] })
 		}
 		for _, n := range slices.SortedFunc(maps.Keys(rows), compareNames) {
+			rows[n].shareOthers()
 			s := Series{n.key, Labels{target, n.locality, n.cluster}, sum(rows[n].endpoints)}
 			s.Waiting, s.Fleet.IntervalSeconds = rows[n].waiting, rows[n].interval.Seconds()
 			if kept == several {
@@ -123,6 +125,7 @@ func (t *LedgerTotals) fill(target string, rowOf func(name) *row) {
 	for is, waiting := range t.labels {
 		if l := is.Value(); l.Target == target {
 			rows[is] = rowOf(name{t.key, l.Locality, l.Cluster})
+			rows[is].beginLedger()
 			rows[is].waiting += waiting
 			if was := rows[is].interval; t.interval > 0 && (was == 0 || t.interval < was) {
 				rows[is].interval = t.interval
@@ -137,6 +140,13 @@ func (t *LedgerTotals) fill(target string, rowOf func(name) *row) {
 		for _, part := range e.parts {
 			rows[part.labels].add(e, part)
 		}
+	}
+}
+
+// beginLedger notes that endpoints of another ledger come.
+func (r *row) beginLedger() {
+	if begin := len(r.endpoints); len(r.ledgers) == 0 || r.ledgers[len(r.ledgers)-1] != begin {
+		r.ledgers = append(r.ledgers, begin)
 	}
 }
 
