@@ -9,6 +9,8 @@ import (
 // MemberSnapshot is an endpoint as one endpoint set lists it.
 type MemberSnapshot struct {
 	EndpointSet     string             `json:"endpointSet"`
+	Locality        string             `json:"locality,omitempty"` // of the endpoint set
+	Cluster         string             `json:"cluster,omitempty"`  // likewise
 	Ready           bool               `json:"ready"`              // it is in a ready set, and what follows is the ready set's
 	Priority        uint32             `json:"priority"`           // 0 is the highest
 	Weight          uint32             `json:"weight"`             // the resolver's; 0 while ready: draining
@@ -38,7 +40,8 @@ type ConnectionSnapshot struct {
 }
 
 func (m *Member) snapshot(now time.Time) MemberSnapshot {
-	s := MemberSnapshot{EndpointSet: m.set.name, SlowStartFactor: m.slowStart.factor}
+	is := m.set.labels.Value()
+	s := MemberSnapshot{EndpointSet: is.Target, Locality: is.Locality, Cluster: is.Cluster, SlowStartFactor: m.slowStart.factor}
 	s.SinceSeconds = (now.Sub(m.set.ledger.clock.epoch) - m.since).Seconds()
 	s.Connectivity = m.connectivity.snapshot(now)
 	if m.limit != noLimit {

@@ -18,7 +18,7 @@ type Snapshot struct {
 	Imbalance    float64               `json:"imbalance"`   // RPCs: most minus fewest in flight over relative weight, of those that are neither full nor start slowly
 	Fleet        FleetSnapshot         `json:"fleet,omitzero"`
 	Endpoints    []EndpointSnapshot    `json:"endpoints"`    // by first address, then id
-	EndpointSets []EndpointSetSnapshot `json:"endpointSets"` // by name
+	EndpointSets []EndpointSetSnapshot `json:"endpointSets"` // by name, cluster and locality
 }
 
 // EndpointSnapshot is one endpoint of a ledger.
@@ -50,6 +50,8 @@ type EndpointSnapshot struct {
 // EndpointSetSnapshot is one balancer's part in a ledger.
 type EndpointSetSnapshot struct {
 	Name     string `json:"name"`
+	Locality string `json:"locality,omitempty"` // what tells endpoint sets of one name apart: see SetLabels
+	Cluster  string `json:"cluster,omitempty"`
 	Waiting  int64  `json:"waiting"`  // RPCs that wait for room
 	Granted  int64  `json:"granted"`  // RPCs that were given it and have not taken it up
 	Reserved int64  `json:"reserved"` // RPCs that wait for an endpoint to connect
@@ -79,7 +81,7 @@ func (l *Ledger) snapshot(inSteps bool) Snapshot {
 		n := &s.Endpoints[i]
 		n.Addresses = slices.Clone(n.Addresses)
 		slices.SortFunc(n.Members, func(a, b MemberSnapshot) int {
-			return cmp.Or(cmp.Compare(a.EndpointSet, b.EndpointSet), cmp.Compare(a.Priority, b.Priority))
+			return cmp.Or(cmp.Compare(a.EndpointSet, b.EndpointSet), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Locality, b.Locality), cmp.Compare(a.Priority, b.Priority))
 		})
 		n.State = n.state()
 		n.StateSeconds = n.stateSeconds()
@@ -99,7 +101,7 @@ func (l *Ledger) snapshot(inSteps bool) Snapshot {
 		return cmp.Or(slices.Compare(a.Addresses, b.Addresses), cmp.Compare(a.ID, b.ID), cmp.Compare(a.InFlight, b.InFlight))
 	})
 	slices.SortFunc(s.EndpointSets, func(a, b EndpointSetSnapshot) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Picks, a.Picks))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Locality, b.Locality), cmp.Compare(b.Picks, a.Picks))
 	})
 	return s
 }
@@ -196,9 +198,10 @@ func (n *endpoint) oldest(now time.Duration) time.Duration {
 }
 
 func (r *EndpointSet) snapshot() EndpointSetSnapshot {
+	is := r.labels.Value()
 	return EndpointSetSnapshot{
 		Sessions: r.plan.sessions(), Moving: r.plan.moving(),
-		Name: r.name, Waiting: int64(r.queue.waiting()), Granted: int64(len(r.queue.granted)), Reserved: r.startup.reserved(),
+		Name: is.Target, Locality: is.Locality, Cluster: is.Cluster, Waiting: int64(r.queue.waiting()), Granted: int64(len(r.queue.granted)), Reserved: r.startup.reserved(),
 		Counters: r.countersLocked(), Warnings: slices.Clone(r.warnings), Config: r.config,
 	}
 }

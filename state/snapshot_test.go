@@ -83,6 +83,7 @@ func eventful(t *testing.T) state.Snapshot {
 	other.NewReadySet(2).Set(other.Update(nil, []state.Identity{{ID: "pod-1", Addrs: []string{"10.0.0.1:50051", "[2001:db8::1]:50051"}}})[0], 4, nil)
 	starting := l.NewEndpointSet("dns:///api.example.com:9443")
 	t.Cleanup(starting.Close)
+	starting.SetLabels("east", "blue")
 	w := starting.NewReadySet(3)
 	var connection *state.Connection
 	for i, m := range starting.Update(nil, []state.Identity{{Addrs: []string{"10.0.0.2:50051"}}, {Addrs: []string{"10.0.0.5:50051"}}}) {

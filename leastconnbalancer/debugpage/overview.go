@@ -14,6 +14,7 @@ import (
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"words":    func(s string) string { return strings.ReplaceAll(s, "_", " ") },
 	"indented": indented,
+	"channel":  channelOf,
 }).ParseFS(files, "page.html"))
 
 // indented is a configuration for people.

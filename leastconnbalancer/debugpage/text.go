@@ -119,16 +119,16 @@ func writeChannels(w io.Writer, s service) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\nchannel\tpicks\twaiting\thad to wait\tretried elsewhere\tpenalties\tdouble releases\t"+s.channelCells("granted", "reserved", "moving"))
 	for _, r := range s.EndpointSets {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", dash(printable(r.Name)), r.Picks, r.Waiting, r.Queued, r.RetriesToOtherEndpoint,
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", dash(printable(channelOf(r))), r.Picks, r.Waiting, r.Queued, r.RetriesToOtherEndpoint,
 			r.Penalties, r.DoubleReleases, s.channelCells(r.Granted, r.Reserved, r.Moving))
 	}
 	t.Flush()
 	for _, r := range s.EndpointSets {
 		for _, text := range r.Warnings {
-			fmt.Fprintf(w, "WARNING %s: %s\n", dash(printable(r.Name)), printable(text))
+			fmt.Fprintf(w, "WARNING %s: %s\n", dash(printable(channelOf(r))), printable(text))
 		}
 		if len(r.Config) > 0 {
-			fmt.Fprintf(w, "CONFIGURATION %s: %s\n", dash(printable(r.Name)), shown(r.Config))
+			fmt.Fprintf(w, "CONFIGURATION %s: %s\n", dash(printable(channelOf(r))), shown(r.Config))
 		}
 	}
 }

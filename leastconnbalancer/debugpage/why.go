@@ -28,7 +28,7 @@ func why(ep state.EndpointSnapshot) (reasons []string) {
 			more++
 			continue
 		case len(ep.Members) > 1 && m.EndpointSet != "":
-			reason = m.EndpointSet + ": " + reason
+			reason = channel(m.EndpointSet, m.Cluster, m.Locality) + ": " + reason
 		}
 		reasons = append(reasons, reason)
 	}
@@ -68,3 +68,18 @@ func reasonOf(m state.MemberSnapshot, drained bool) string {
 	}
 	return strings.ToLower(c.State) + " for " + ago(c.SinceSeconds) + lastError
 }
+
+// channel names an endpoint set: a channel's target, and below xDS, where a channel has several, what
+// tells them apart.
+func channel(target, cluster, locality string) string {
+	name := target
+	if cluster != "" {
+		name += " cluster " + cluster
+	}
+	if locality != "" {
+		name += " " + locality
+	}
+	return name
+}
+
+func channelOf(r state.EndpointSetSnapshot) string { return channel(r.Name, r.Cluster, r.Locality) }

@@ -151,6 +151,29 @@ func TestWhyOfSeveralChannels(t *testing.T) {
 	require.Equal(t, 4, strings.Count(text, "WHY"))
 }
 
+// Below xDS a channel has an endpoint set for each cluster and locality, which text, page and JSON tell apart.
+func TestChannelsBelowXDS(t *testing.T) {
+	s := newEnv(t)
+	const target = "xds:///api"
+	serve(t, t.Name(), target, at("a")...).SetLabels("", "green")
+	for _, locality := range []string{"west", "east"} {
+		set := serve(t, t.Name(), target, at("a")...)
+		set.SetLabels(locality, "blue")
+		set.view.Remove(set.members[0])
+		set.SetWarnings([]string{"no effect"})
+	}
+	text := s.get("?key=" + t.Name())
+	require.Regexp(t, `(?s)\nxds:///api cluster blue east +0 .*\nxds:///api cluster blue west +0 .*\nxds:///api cluster green +0 `, text)
+	require.Contains(t, text, "\nWHY a: xds:///api cluster blue east: not ready for 0s\nWHY a: xds:///api cluster blue west: not ready for 0s\n")
+	require.Contains(t, text, "\nWARNING xds:///api cluster blue east: no effect\n")
+	require.Contains(t, s.get("?format=html&key="+t.Name()), `<th scope="row">xds:///api cluster blue west`)
+	d := s.json("&key=" + t.Name()).Services[0]
+	for i, want := range [][2]string{{"blue", "east"}, {"blue", "west"}, {"green", ""}} {
+		r, m := d.EndpointSets[i], d.Endpoints[0].Members[i]
+		require.Equal(t, [][2]string{want, want}, [][2]string{{r.Cluster, r.Locality}, {m.Cluster, m.Locality}})
+	}
+}
+
 // The facts behind it are in JSON, with their units in their names.
 func TestFactsInJSON(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
