@@ -172,3 +172,21 @@ func TestGaugesOfChannelsWithDifferentLists(t *testing.T) {
 	require.NoError(t, one.Close())
 	e.wait("the first's streams have ended", func() bool { return onServers(ns) == 4 && r.exported()["in_flight"][""] == 4 })
 }
+
+// A target that has no balancer for a while, as when an xDS listener goes and comes back, shows with the next one what
+// was in flight before, also under another resource key.
+func TestGaugesOfATargetThatComesBack(t *testing.T) {
+	e := parallelEnv(t)
+	ns := e.nodes("a", "b")
+	cfg, r := recorded(leastconntest.ChannelConfig{Target: e.Name(), ServiceConfig: leastconnbalancer.Config{ResourceKey: e.Name() + "/1"}.ServiceConfig()})
+	c := e.dialAs(e.Name()+"/1", cfg, ns...)
+	held, _ := c.hold(4)
+	require.NoError(t, c.UpdateConfig(roundRobin, leastconntest.Endpoints(ns...)...))
+	e.wait("the policy has gone", func() bool { return len(r.exported()) == 0 })
+	c.reconfigure(leastconnbalancer.Config{ResourceKey: e.Name() + "/2"}, ns...)
+	e.wait("it is back", func() bool { return r.exported(stateLabel)["endpoints"]["ready"] == 2 })
+	require.Equal(t, map[string]int{e.Name() + "/1": 4, e.Name() + "/2": 0, "": 4}, r.exported(keyLabel)["in_flight"])
+	require.NoError(t, leastconntest.EndAll(held))
+	e.wait("its streams have ended", func() bool { return r.exported()["in_flight"][""] == 0 })
+	require.Equal(t, map[string]int{e.Name() + "/2": 0}, r.exported(keyLabel)["in_flight"])
+}
