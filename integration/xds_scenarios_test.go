@@ -14,7 +14,7 @@ import (
 // notBelowXDS is the rows that no control plane can play, with why.
 var notBelowXDS = map[string]string{
 	"moves: failover": "gRPC's priority policy does not tell the policy below it, which has the sessions, that a preferred " +
-		"priority is back; it closes it 15 minutes later",
+		"priority is back; it closes it 15 minutes later, and they are told then",
 }
 
 // Each row of the table of scenarios gives below a control plane what it gives without: what exact

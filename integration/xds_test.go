@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	clusterpb "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointpb "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/stretchr/testify/require"
 
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 	_ "github.com/leastconn/grpc-leastconn/leastconnbalancer/orcaload"
 )
 
@@ -34,6 +36,46 @@ func TestStreamsMoveUnderEDS(t *testing.T) {
 			p.list(all(ns[1:]...), ns[0])
 			s.live(ns, 0, 100, 100, 100)
 			require.EqualValues(t, 150, s.told.Load(), "streams that were told to move: a is draining")
+		})
+	}
+}
+
+// Streams leave a locality that goes as a whole, and a cluster that the route leaves, for nodes that are used.
+func TestStreamsMoveBetweenPolicies(t *testing.T) {
+	config := map[string]any{"rebalance": map[string]any{"perSecond": 50, "minAge": "0s", "drainWithin": "1s"}}
+	for service, serve := range map[string]func(p *controlPlane, first, then []*leastconntest.Node, left bool){
+		"locality-goes": func(p *controlPlane, first, then []*leastconntest.Node, left bool) {
+			regions := map[string][]*leastconntest.Node{"east": first, "west": then}
+			if left {
+				delete(regions, "east")
+			}
+			p.inRegions(regions)
+		},
+		"route-goes": func(p *controlPlane, first, then []*leastconntest.Node, left bool) {
+			p.routed = []string{"blue", "green"}
+			if left {
+				p.routed = []string{"green"}
+			}
+			p.serve(
+				xdsCluster{name: "blue", policy: p.policy, regions: map[string][]*endpointpb.LbEndpoint{"here": healthy(p.T, first...)}},
+				xdsCluster{name: "green", policy: p.policy, regions: map[string][]*endpointpb.LbEndpoint{"here": healthy(p.T, then...)}},
+			)
+		},
+	} {
+		t.Run(service, func(t *testing.T) {
+			t.Parallel()
+			ns := startNodes(t, "a", "b", "c", "d")
+			p := startControlPlane(t, service, leastConnPolicy(t, config))
+			serve(p, ns[:2], ns[2:], false)
+			e := p.dial(all(ns...))
+			e.waitReady(all(ns...)...)
+			s := e.sessions(100)
+			wait(t, "all streams are open", func() bool { return ns[0].Live()+ns[1].Live()+ns[2].Live()+ns[3].Live() == 100 })
+			leave := ns[0].Live() + ns[1].Live()
+			require.Positive(t, leave)
+			serve(p, ns[:2], ns[2:], true)
+			s.live(ns, 0, 0, 50, 50)
+			require.EqualValues(t, leave, s.told.Load(), "streams that were told to move")
 		})
 	}
 }

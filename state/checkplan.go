@@ -78,13 +78,21 @@ func (p *plan) check(asked map[*endpoint]int32, leaving map[*endpoint]int64, arr
 	if p.bound+p.moves.Len() == 0 {
 		fail("a plan is left without RPCs and moves")
 	}
+	bound := 0
 	for c, g := range p.groups {
+		bound += g.bound
+		if g.bound < g.marks.Len() || g.set != p.set {
+			fail("a group has other leases than are counted, or another endpoint set")
+		}
 		if units, ok := inOrder(g.marks); g.connection != c || g.plan != p || !ok || units != g.units {
 			fail("a group is another's, or out of order, or costs something else")
 		}
 		if g.drawn < 0 || g.drawn > 0 && p.level.fleetAt == never {
 			fail("RPCs are to leave by a report that there was none of")
 		}
+	}
+	if bound > p.bound { // groups of those alone that were asked may be forgotten
+		fail("groups have more leases than the plan")
 	}
 	for _, n := range p.level.all {
 		if n.member.eligibleIn == nil || n.left < 0 || n.left > 1 || n.due < 0 {

@@ -13,6 +13,7 @@ type group struct {
 	set        *EndpointSet
 	endpoint   *endpoint
 	connection *Connection
+	bound      int           // leases that have marks
 	marks      *list.List    // of *Mark, that may be asked, the oldest first
 	units      int64         // that those cost
 	notReady   time.Duration // since when the endpoint is not, while the connection is
@@ -21,6 +22,7 @@ type group struct {
 	told       bool          // the server has reported since the last look
 	drawn      int           // RPCs that chance has drawn to leave it since
 	drawnBy    time.Duration // when the last of those is to be asked
+	inherited  bool          // of an endpoint set that has closed
 }
 
 // groupOf returns the group of a lease.
@@ -39,6 +41,10 @@ func (p *plan) groupOf(s *leaseEntry) *group {
 // endpoint does not serve: both are MoveNotReady. That one has to last as long as what is
 // uneven, since both may be short. An exit of the connection from READY is for good.
 func (g *group) mustGo(now time.Duration) bool {
+	if g.inherited {
+		g.reason = MoveDeparted
+		return !g.endpoint.listedAs(g.set.name)
+	}
 	m, c := g.endpoint.memberOf(g.set), g.connection
 	ready := m == nil || m.readySet != nil || c.ended
 	if ready {

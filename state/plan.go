@@ -71,10 +71,14 @@ func (p *plan) moving() int64 {
 	return int64(p.moves.Len())
 }
 
-// close ends the plan of an endpoint set that closes. RPCs that it holds stay.
+// close ends the plan of an endpoint set that closes. RPCs that it holds stay, unless there is
+// another one that may ask them to go.
 func (p *plan) close() {
 	for p.moves.Len() > 0 {
 		p.moves.Front().Value.(*move).end(&p.set.counters.MovesGivenUp)
+	}
+	if heir := p.set.heir(); heir != nil && p.bound > 0 {
+		p.bequeath(heir.planNow())
 	}
 	p.set.plan = nil
 	delete(p.set.ledger.planning, p.set)
@@ -142,7 +146,9 @@ func (p *plan) runLeaving(steps *steps) {
 			delete(p.groups, c)
 		case !g.mustGo(now):
 			g.until = 0
-			p.sources = append(p.sources, g)
+			if !g.inherited {
+				p.sources = append(p.sources, g)
+			}
 		case somewhere:
 			g.forgetDraw()
 			p.clear(g, p.passed, steps)

@@ -62,7 +62,8 @@ func (k *Mark) bind(s *leaseEntry, r *EndpointSet, took bool) {
 	p := r.planNow()
 	p.bound++
 	r.ledger.marks++
-	if k.group = p.groupOf(s); !k.asked {
+	k.group = p.groupOf(s)
+	if k.group.bound++; !k.asked {
 		k.element = k.group.insert(k, s.start)
 		k.group.units += s.units()
 	}
@@ -85,6 +86,7 @@ func (s *leaseEntry) unbind(how ending) {
 	if mv := k.move; mv != nil {
 		mv.leave()
 	}
+	k.group.bound--
 	k.group, k.took = nil, false
 	n.ledger.marks--
 	k.entry.Store(nil) // last: it may be bound in another ledger
