@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	clusterpb "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corepb "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointpb "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/stretchr/testify/require"
 
@@ -40,7 +41,8 @@ func TestStreamsMoveUnderEDS(t *testing.T) {
 	}
 }
 
-// Streams leave a locality that goes as a whole, and a cluster that the route leaves, for nodes that are used.
+// Streams leave a locality that goes as a whole, a priority that drains, and a cluster that the route leaves, for
+// nodes that are used.
 func TestStreamsMoveBetweenPolicies(t *testing.T) {
 	config := map[string]any{"rebalance": map[string]any{"perSecond": 50, "minAge": "0s", "drainWithin": "1s"}}
 	for service, serve := range map[string]func(p *controlPlane, first, then []*leastconntest.Node, left bool){
@@ -50,6 +52,15 @@ func TestStreamsMoveBetweenPolicies(t *testing.T) {
 				delete(regions, "east")
 			}
 			p.inRegions(regions)
+		},
+		"priority-drains": func(p *controlPlane, first, then []*leastconntest.Node, left bool) {
+			health := corepb.HealthStatus_HEALTHY
+			if left {
+				health = corepb.HealthStatus_DRAINING
+			}
+			p.serve(xdsCluster{name: p.service, policy: p.policy, priorities: []string{"home", "away"}, regions: map[string][]*endpointpb.LbEndpoint{
+				"home": xdsEndpoints(p.T, health, all(first...)...), "away": healthy(p.T, then...),
+			}})
 		},
 		"route-goes": func(p *controlPlane, first, then []*leastconntest.Node, left bool) {
 			p.routed = []string{"blue", "green"}
@@ -68,7 +79,7 @@ func TestStreamsMoveBetweenPolicies(t *testing.T) {
 			p := startControlPlane(t, service, leastConnPolicy(t, config))
 			serve(p, ns[:2], ns[2:], false)
 			e := p.dial(all(ns...))
-			e.waitReady(all(ns...)...)
+			e.waitReady(all(ns[:2]...)...)
 			s := e.sessions(100)
 			wait(t, "all streams are open", func() bool { return ns[0].Live()+ns[1].Live()+ns[2].Live()+ns[3].Live() == 100 })
 			leave := ns[0].Live() + ns[1].Live()

@@ -9,6 +9,36 @@ import (
 	"github.com/leastconn/grpc-leastconn/state"
 )
 
+// While the list of one is empty, as that of a priority below xDS whose endpoints all drain, sessions leave it for
+// another one that serves. What has not gone when the list is back stays, if it lists their endpoint.
+func TestStreamsOfAnEmptyEndpointSet(t *testing.T) {
+	inTime(t, func(e *env) {
+		home, away := newEnvNamed(e.T, e.ledger, "xds:///api"), newEnvNamed(e.T, e.ledger, "xds:///api")
+		home.add("a", "b")
+		s := home.streams()
+		home.endpointSet.SetRebalance(quickly)
+		away.endpointSet.SetRebalance(quickly)
+		s.begin(8)
+		home.remove("a")
+		home.remove("b")
+		pass(3 * time.Second)
+		s.want(0, map[string]int{"a": 4, "b": 4})
+		s.env, s.first = away, away.readySet
+		away.add("c", "d")
+		pass(state.Tick * 6)
+		home.add("a")
+		pass(3 * time.Second)
+		require.NoError(t, e.ledger.Check())
+		require.Zero(t, s.at("b"))
+		require.Equal(t, s.told(), s.at("c")+s.at("d"))
+		require.Equal(t, 8, s.told()+s.at("a"))
+		s.end()
+	})
+}
+
+// quickly is how sessions are asked here.
+var quickly = state.Rebalance{PerSecond: 1000, DrainWithin: time.Second}
+
 // When a channel closes one of several endpoint sets, as for a locality below xDS, sessions leave the endpoints that
 // none of its other ones lists, once that is so, and no others.
 func TestStreamsOfAnEndpointSetThatCloses(t *testing.T) {
@@ -30,7 +60,7 @@ func TestStreamsOfAnEndpointSetThatCloses(t *testing.T) {
 				west := newEnvNamed(e.T, e.ledger, tt.heir)
 				west.add("c", "a")
 				west.set("a", 0) // it drains here: what is the other one's stays
-				west.endpointSet.SetRebalance(state.Rebalance{PerSecond: 1000, DrainWithin: time.Second})
+				west.endpointSet.SetRebalance(quickly)
 				s.env, s.first = west, west.readySet
 				east.endpointSet.Close()
 				pass(3 * time.Second)

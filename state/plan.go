@@ -77,9 +77,7 @@ func (p *plan) close() {
 	for p.moves.Len() > 0 {
 		p.moves.Front().Value.(*move).end(&p.set.counters.MovesGivenUp)
 	}
-	if heir := p.set.heir(); heir != nil && p.bound > 0 {
-		p.bequeath(heir.planNow())
-	}
+	p.bequeath(p.set.heir())
 	p.set.plan = nil
 	delete(p.set.ledger.planning, p.set)
 }
@@ -126,6 +124,11 @@ func (p *plan) runLeaving(steps *steps) {
 	p.leaving, p.stranded = 0, 0
 	p.expireMoves(steps)
 	if p.set.rebalance.PerSecond == 0 {
+		return
+	}
+	if heir := p.set.emptyFor(); heir != nil {
+		p.bequeath(heir)
+		p.endIfUnused()
 		return
 	}
 	v := p.set.inUse()
