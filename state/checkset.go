@@ -86,8 +86,8 @@ func (c choice) fallbackStanding() order.Standing {
 // alone, and is looked at again in time.
 func (m *Member) check() error {
 	n, v := m.endpoint, m.eligible()
-	noRoom, atCap := m.connection.full(), n.load.inFlight >= m.limit
-	full := v != nil && (noRoom || n.load.rpcs() >= m.limit)
+	noRoom, atCap, c := m.connection.full(), n.load.inFlight >= m.limit, m.connection
+	full := v != nil && (c.inFlight+n.load.failed >= c.fullAt || n.load.rpcs() >= m.limit)
 	busy := v != nil && (noRoom || atCap)
 	var fallback *choiceOrder
 	switch {

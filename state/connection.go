@@ -114,7 +114,7 @@ func (c *Connection) updateRoom() {
 	if c.limit != noLimit {
 		c.fullAt = c.limit - c.others + c.turnover.ahead
 	}
-	if m := c.member; m != nil && m.endpoint != nil && c.full() != was {
+	if m := c.member; m != nil && m.endpoint != nil && (c.full() != was || m.fullnessChanged()) {
 		m.changed()
 	}
 }
@@ -125,25 +125,28 @@ func (c *Connection) full() bool { return c.inFlight >= c.fullAt }
 // begin counts a lease.
 func (c *Connection) begin() {
 	c.inFlight++
-	if c.inFlight == c.fullAt && c.member != nil {
-		c.member.updateEligibility()
+	if c.fullAt != noLimit {
+		c.updateMember()
 	}
 }
 
 // end counts a lease no more.
 func (c *Connection) end() {
 	c.inFlight--
-	if c.inFlight == c.fullAt-1 || c.idle != nil {
-		c.roomMade()
+	if c.fullAt != noLimit {
+		c.updateMember()
+	}
+	if c.idle != nil {
+		c.checkIdle()
 	}
 }
 
-// roomMade is for a lease that ends, and leaves room or nobody.
-func (c *Connection) roomMade() {
-	if c.inFlight == c.fullAt-1 && c.member != nil {
-		c.member.updateEligibility()
+// updateMember has the member be full, or full no more, if the connection, which has a
+// limit, makes it so.
+func (c *Connection) updateMember() {
+	if m := c.member; m != nil && m.fullnessChanged() {
+		m.updateEligibility()
 	}
-	c.checkIdle()
 }
 
 // checkIdle tells whoever has closed the connection when no RPC has it any more.

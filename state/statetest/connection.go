@@ -19,7 +19,12 @@ type connection struct {
 
 func newConnection(mb *member) *connection { return &connection{member: mb, limit: none} }
 
-func (c *connection) full() bool { return c.limit != none && c.inFlight+c.others >= c.limit }
+func (c *connection) full() bool { return c.fullWith(0) }
+
+// fullWith reports whether c is full when some failures take room, too.
+func (c *connection) fullWith(failed int) bool {
+	return c.limit != none && c.inFlight+c.others+failed >= c.limit
+}
 
 // count changes how many leases have c.
 func (c *connection) count(by int) {
