@@ -174,6 +174,23 @@ func TestPenaltyTakesRoomOnAConnection(t *testing.T) {
 	}
 }
 
+// A channel whose RPCs fail leaves others the room of their own connections.
+func TestPenaltyTakesRoomOnItsOwnConnection(t *testing.T) {
+	inTime(t, func(x *env) {
+		y := newEnvOn(x.T, x.ledger)
+		for _, e := range []*env{x, y} {
+			e.guard(penalized)
+			e.add("a", "b")
+			e.members["a"].NewConnection().SetLimit(2)
+			e.members["b"].NewConnection().SetLimit(2)
+		}
+		x.openMany(4)
+		x.fail("a", 2)
+		require.Equal(t, []string{"a", "b"}, x.full())
+		require.Equal(t, map[string]int{"a": 2, "b": 2}, y.openMany(4))
+	})
+}
+
 // Where penalties alone fill all endpoints, they take no room: the one with the lowest
 // score is chosen, in the first level, up to its cap.
 func TestPenaltiesAloneTakeNoRoom(t *testing.T) {

@@ -86,8 +86,19 @@ func (c choice) fallbackStanding() order.Standing {
 // alone, and is looked at again in time.
 func (m *Member) check() error {
 	n, v := m.endpoint, m.eligible()
-	noRoom, atCap, c := m.connection.full(), n.load.inFlight >= m.limit, m.connection
-	full := v != nil && (c.inFlight+n.load.failed >= c.fullAt || n.load.rpcs() >= m.limit)
+	c, failed := m.connection, int64(0)
+	for _, p := range n.penalties {
+		for _, on := range p.on {
+			if on.connection == c {
+				failed += on.failed
+			}
+		}
+	}
+	if failed != c.failed {
+		return fmt.Errorf("member %q: %d failures take room on its connection, %d do", m.addrs, c.failed, failed)
+	}
+	noRoom, atCap := c.full(), n.load.inFlight >= m.limit
+	full := v != nil && (c.inFlight+c.failed >= c.fullAt || n.load.rpcs() >= m.limit)
 	busy := v != nil && (noRoom || atCap)
 	var fallback *choiceOrder
 	switch {

@@ -25,6 +25,7 @@ type Connection struct {
 	mu       *sync.Mutex // the ledger's; it guards the rest
 	others   int64       // what else takes room
 	moved    int64       // of others, live leases of ledgers before
+	failed   int64       // its RPCs whose failures weigh on the endpoint still
 	turnover turnover
 	number   uint64    // of the member's connections: 1 is the first
 	began    time.Time // zero for what stands before any
@@ -138,6 +139,15 @@ func (c *Connection) end() {
 	}
 	if c.idle != nil {
 		c.checkIdle()
+	}
+}
+
+// fail changes how many failures take room on the connection. Those of other channels do
+// not: their RPCs may fail while this one's do not.
+func (c *Connection) fail(by int64) {
+	c.failed += by
+	if c.fullAt != noLimit {
+		c.updateMember()
 	}
 }
 

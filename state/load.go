@@ -26,16 +26,11 @@ type place struct {
 	handle order.Handle
 }
 
-// setLoad changes n's load and what follows from it. Failures take room on connections, too.
+// setLoad changes n's load and what follows from it.
 func (n *endpoint) setLoad(to load) {
 	moved := to.sum() != n.load.sum() // a member that does not move keeps its turn
 	n.load = to
 	n.loadChanged(moved)
-	for _, m := range n.members {
-		if m.connection.fullAt != noLimit {
-			m.connection.updateMember()
-		}
-	}
 }
 
 // count changes what is in flight on n, and what follows from that.

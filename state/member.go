@@ -14,9 +14,9 @@ const noLimit = math.MaxInt64
 // given to it: unless its weight is 0, its endpoint is drained or it is at its cap.
 //
 // It is busy when RPCs in flight alone reach its cap, or the limit of its connection, and
-// full when they reach either together with the penalties of its endpoint. So an endpoint
-// that fails at once gets at most that many until its penalties end, while others have
-// room or are busy.
+// full when they reach either together with penalties: of its endpoint at its cap, of the
+// connection's RPCs at its limit. So an endpoint that fails at once gets at most that many
+// until its penalties end, while others have room or are busy.
 type Member struct {
 	endpoint *endpoint // nil once it has left
 	set      *EndpointSet
@@ -180,7 +180,7 @@ func (m *Member) updateEligibility() {
 // fullness reports whether m is full and whether it is busy.
 func (m *Member) fullness() (full, busy bool) {
 	load, c := m.endpoint.load, m.connection
-	return c.inFlight+load.failed >= c.fullAt || load.rpcs() >= m.limit, c.full() || load.inFlight >= m.limit
+	return c.inFlight+c.failed >= c.fullAt || load.rpcs() >= m.limit, c.full() || load.inFlight >= m.limit
 }
 
 // fullnessChanged reports whether m, if it is eligible, is to be full or busy and is not,

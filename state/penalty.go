@@ -12,15 +12,34 @@ type penalty struct {
 	until  time.Duration // by the ledger's clock
 	failed int64         // RPCs
 	units  int64         // that they have left
+	on     []failedOn
 }
 
-// addPenalty leaves the units of an attempt that failed, and is not counted on n any
+// failedOn is how many of a penalty's RPCs had a connection.
+type failedOn struct {
+	connection *Connection
+	failed     int64
+}
+
+// add notes one more.
+func (p *penalty) add(c *Connection, units int64) {
+	p.failed++
+	p.units += units
+	i := slices.IndexFunc(p.on, func(on failedOn) bool { return on.connection == c })
+	if i < 0 {
+		i = len(p.on)
+		p.on = append(p.on, failedOn{connection: c})
+	}
+	p.on[i].failed++
+}
+
+// addPenalty leaves the units of an attempt that failed on c, and is not counted on n any
 // more, as a penalty until a point of time. It reports whether it did.
 //
 // It leaves none when n, without it, comes last already in every ready set that may
 // choose n: a penalty puts an endpoint behind the busiest one, further by no more than
 // what one RPC costs. Where an endpoint is busy, at its cap, it always leaves one.
-func (l *Ledger) addPenalty(n *endpoint, until time.Duration, units int64) bool {
+func (l *Ledger) addPenalty(n *endpoint, c *Connection, until time.Duration, units int64) bool {
 	if l.clock.read() >= until || n.isWorst() {
 		return false
 	}
@@ -31,12 +50,12 @@ func (l *Ledger) addPenalty(n *endpoint, until time.Duration, units int64) bool 
 	if !found {
 		n.penalties = slices.Insert(n.penalties, i, penalty{until: until})
 	}
-	n.penalties[i].failed++
-	n.penalties[i].units += units
+	n.penalties[i].add(c, units)
 	t := n.load
 	t.failed++
 	t.penalty += units
 	n.setLoad(t)
+	c.fail(1)
 	l.penalized[n] = struct{}{}
 	l.startClock()
 	return true
@@ -59,6 +78,9 @@ func (l *Ledger) expirePenalties() {
 		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
 			left.failed -= n.penalties[over].failed
 			left.penalty -= n.penalties[over].units
+			for _, on := range n.penalties[over].on {
+				on.connection.fail(-on.failed)
+			}
 			over++
 		}
 		if over == 0 {

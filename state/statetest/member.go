@@ -84,7 +84,7 @@ func (m *model) Cap(id int, addr string, limit uint32) {
 func (mb *member) eligible() bool { return mb.readySet != none && mb.weight > 0 && !mb.drained }
 
 func (mb *member) full() bool {
-	return mb.eligible() && (mb.connection.fullWith(len(mb.endpoint.penalties)) || mb.overCap())
+	return mb.eligible() && (mb.connection.fullWith(mb.failed()) || mb.overCap())
 }
 
 // overCap reports whether mb is at its cap, penalties included.
