@@ -88,10 +88,8 @@ func (m *Member) check() error {
 	n, v := m.endpoint, m.eligible()
 	c, failed := m.connection, int64(0)
 	for _, p := range n.penalties {
-		for _, on := range p.on {
-			if on.connection == c {
-				failed += on.failed
-			}
+		if p.connection == c {
+			failed += p.failed
 		}
 	}
 	if failed != c.failed {

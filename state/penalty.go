@@ -7,30 +7,12 @@ import (
 	"time"
 )
 
-// penalty is those of an endpoint that end together.
+// penalty is those of an endpoint that end together and are of one connection's RPCs.
 type penalty struct {
-	until  time.Duration // by the ledger's clock
-	failed int64         // RPCs
-	units  int64         // that they have left
-	on     []failedOn
-}
-
-// failedOn is how many of a penalty's RPCs had a connection.
-type failedOn struct {
+	until      time.Duration // by the ledger's clock
 	connection *Connection
-	failed     int64
-}
-
-// add notes one more.
-func (p *penalty) add(c *Connection, units int64) {
-	p.failed++
-	p.units += units
-	i := slices.IndexFunc(p.on, func(on failedOn) bool { return on.connection == c })
-	if i < 0 {
-		i = len(p.on)
-		p.on = append(p.on, failedOn{connection: c})
-	}
-	p.on[i].failed++
+	failed     int64 // RPCs
+	units      int64 // that they have left
 }
 
 // addPenalty leaves the units of an attempt that failed on c, and is not counted on n any
@@ -44,13 +26,17 @@ func (l *Ledger) addPenalty(n *endpoint, c *Connection, until time.Duration, uni
 		return false
 	}
 	until = (until + Tick - 1).Truncate(Tick)
-	i, found := slices.BinarySearchFunc(n.penalties, until, func(p penalty, t time.Duration) int {
+	i, _ := slices.BinarySearchFunc(n.penalties, until, func(p penalty, t time.Duration) int {
 		return cmp.Compare(p.until, t)
 	})
-	if !found {
-		n.penalties = slices.Insert(n.penalties, i, penalty{until: until})
+	for i < len(n.penalties) && n.penalties[i].until == until && n.penalties[i].connection != c {
+		i++
 	}
-	n.penalties[i].add(c, units)
+	if i == len(n.penalties) || n.penalties[i].until != until {
+		n.penalties = slices.Insert(n.penalties, i, penalty{until: until, connection: c})
+	}
+	n.penalties[i].failed++
+	n.penalties[i].units += units
 	t := n.load
 	t.failed++
 	t.penalty += units
@@ -76,11 +62,10 @@ func (l *Ledger) expirePenalties() {
 	for n := range l.penalized {
 		over, left := 0, n.load
 		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
-			left.failed -= n.penalties[over].failed
-			left.penalty -= n.penalties[over].units
-			for _, on := range n.penalties[over].on {
-				on.connection.fail(-on.failed)
-			}
+			p := &n.penalties[over]
+			left.failed -= p.failed
+			left.penalty -= p.units
+			p.connection.fail(-p.failed)
 			over++
 		}
 		if over == 0 {
