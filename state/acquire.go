@@ -202,15 +202,22 @@ func (a *acquisition) choose() (full bool) {
 }
 
 // chooseNoRoom chooses, for an RPC that may not wait, a member whose connection has no
-// room and whose cap does: nobody has configured that limit, so no RPC fails by it.
+// room and whose cap does: nobody has configured that limit, so no RPC fails by it. One
+// whose connection lacks room by penalties alone comes last.
 func (a *acquisition) chooseNoRoom() bool {
-	for _, v := range slices.Concat(a.readySets, a.set.queue.queueSets) {
-		if lease, c := v.choose(&v.noRoom, true, a.cost); c.connection != nil {
-			a.lease, a.value = lease, c.value
+	sets := slices.Concat(a.readySets, a.set.queue.queueSets)
+	for _, v := range sets {
+		if a.take(v.choose(&v.noRoom, true, a.cost)) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(sets, func(v *ReadySet) bool { return a.take(v.choosePenalized(a.cost)) })
+}
+
+// take takes up a choice, and reports whether it is one.
+func (a *acquisition) take(lease Lease, c choice) bool {
+	a.lease, a.value = lease, c.value
+	return c.connection != nil
 }
 
 // serving returns the ready sets in which an RPC that waits may find room. Until the

@@ -136,6 +136,61 @@ func TestPenaltyTakesRoomWhileAnotherIsBusy(t *testing.T) {
 	}
 }
 
+// So it does at a server's limit. That fails no RPC: one that may not wait goes to a
+// busy connection or, where there is none, to the one that failed.
+func TestPenaltyTakesRoomOnAConnection(t *testing.T) {
+	for name, offer := range map[string]func(e *env, a, b *state.Connection){
+		"penalty ends":           func(*env, *state.Connection, *state.Connection) { pass(time.Second) },
+		"busy one ends an RPC":   func(e *env, _, _ *state.Connection) { e.end("b", 1) },
+		"busy one's limit rises": func(_ *env, _, b *state.Connection) { b.SetLimit(3) },
+		"its limit rises":        func(_ *env, a, _ *state.Connection) { a.SetLimit(3) },
+		"it connects anew":       func(e *env, _, _ *state.Connection) { e.members["a"].NewConnection() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(e *env) {
+				e.guard(penalized)
+				e.add("a", "b")
+				a, b := e.members["a"].NewConnection(), e.members["b"].NewConnection()
+				a.SetLimit(2)
+				b.SetLimit(2)
+				e.openMany(4)
+				e.fail("a", 2)
+				require.Equal(t, []string{"a", "b"}, e.full())
+				unqueued := func() string {
+					lease, value, _ := e.endpointSet.AcquireOrQueue(nobody, nil, e.readySet)
+					require.True(t, lease.Release())
+					return value.(string)
+				}
+				require.Equal(t, "b", unqueued(), "it begins there when the server lets it")
+				e.members["b"].SetMaxInFlight(2)
+				require.Equal(t, "a", unqueued())
+				e.members["b"].SetMaxInFlight(0)
+				rs := e.queued(1)
+				offer(e, a, b)
+				require.NoError(t, e.ledger.Check())
+				require.Equal(t, []int{0}, served(rs))
+			})
+		})
+	}
+}
+
+// A channel whose RPCs fail leaves others the room of their own connections.
+func TestPenaltyTakesRoomOnItsOwnConnection(t *testing.T) {
+	inTime(t, func(x *env) {
+		y := newEnvOn(x.T, x.ledger)
+		for _, e := range []*env{x, y} {
+			e.guard(penalized)
+			e.add("a", "b")
+			e.members["a"].NewConnection().SetLimit(2)
+			e.members["b"].NewConnection().SetLimit(2)
+		}
+		x.openMany(4)
+		x.fail("a", 2)
+		require.Equal(t, []string{"a", "b"}, x.full())
+		require.Equal(t, map[string]int{"a": 2, "b": 2}, y.openMany(4))
+	})
+}
+
 // Where penalties alone fill all endpoints, they take no room: the one with the lowest
 // score is chosen, in the first level, up to its cap.
 func TestPenaltiesAloneTakeNoRoom(t *testing.T) {

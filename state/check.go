@@ -108,6 +108,11 @@ func (n *endpoint) check() error {
 	return errors.Join(errs...)
 }
 
+// before reports whether p may stand before q.
+func (p penalty) before(q penalty) bool {
+	return p.until < q.until || p.until == q.until && p.connection != q.connection
+}
+
 // checkLoad asserts that each term is what it counts. That the orders have their sum
 // is checked with the orders.
 func (n *endpoint) checkLoad() error {
@@ -115,7 +120,7 @@ func (n *endpoint) checkLoad() error {
 	for i, p := range n.penalties {
 		failed += p.failed
 		units += p.units
-		if p.failed <= 0 || p.units < p.failed || i > 0 && n.penalties[i-1].until >= p.until {
+		if p.failed <= 0 || p.units < p.failed || i > 0 && !n.penalties[i-1].before(p) {
 			return fmt.Errorf("endpoint %q: penalty %d of %d units is out of order", n.addrs, i, p.units)
 		}
 	}

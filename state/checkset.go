@@ -86,8 +86,17 @@ func (c choice) fallbackStanding() order.Standing {
 // alone, and is looked at again in time.
 func (m *Member) check() error {
 	n, v := m.endpoint, m.eligible()
-	noRoom, atCap := m.connection.full(), n.load.inFlight >= m.limit
-	full := v != nil && (noRoom || n.load.rpcs() >= m.limit)
+	c, failed := m.connection, int64(0)
+	for _, p := range n.penalties {
+		if p.connection == c {
+			failed += p.failed
+		}
+	}
+	if failed != c.failed {
+		return fmt.Errorf("member %q: %d failures take room on its connection, %d do", m.addrs, c.failed, failed)
+	}
+	noRoom, atCap := c.full(), n.load.inFlight >= m.limit
+	full := v != nil && (c.inFlight+c.failed >= c.fullAt || n.load.rpcs() >= m.limit)
 	busy := v != nil && (noRoom || atCap)
 	var fallback *choiceOrder
 	switch {

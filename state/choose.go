@@ -96,6 +96,21 @@ func (v *ReadySet) chooseExcluding(tried []*endpoint, o *choiceOrder, forced boo
 	return lease, c
 }
 
+// choosePenalized is choose among the members that are full by penalties alone, and below
+// their caps all the same.
+func (v *ReadySet) choosePenalized(cost *Cost) (lease Lease, c choice) {
+	var excluded []order.Handle
+	if v.overfull.Len() > 0 {
+		for m := range v.set.members {
+			if m.fallbackIn == &v.overfull && m.endpoint.load.rpcs() >= m.limit {
+				excluded = append(excluded, m.fallback)
+			}
+		}
+	}
+	v.overfull.Excluding(excluded, func() { lease, c = v.choose(&v.overfull, true, cost) })
+	return lease, c
+}
+
 // membersOf returns the members of endpoints that v has with a weight above 0.
 func (v *ReadySet) membersOf(endpoints []*endpoint) []*Member {
 	var ms []*Member

@@ -25,6 +25,7 @@ type Connection struct {
 	mu       *sync.Mutex // the ledger's; it guards the rest
 	others   int64       // what else takes room
 	moved    int64       // of others, live leases of ledgers before
+	failed   int64       // its RPCs whose failures weigh on the endpoint still
 	turnover turnover
 	number   uint64    // of the member's connections: 1 is the first
 	began    time.Time // zero for what stands before any
@@ -114,7 +115,7 @@ func (c *Connection) updateRoom() {
 	if c.limit != noLimit {
 		c.fullAt = c.limit - c.others + c.turnover.ahead
 	}
-	if m := c.member; m != nil && m.endpoint != nil && c.full() != was {
+	if m := c.member; m != nil && m.endpoint != nil && (c.full() != was || m.fullnessChanged()) {
 		m.changed()
 	}
 }
@@ -125,25 +126,37 @@ func (c *Connection) full() bool { return c.inFlight >= c.fullAt }
 // begin counts a lease.
 func (c *Connection) begin() {
 	c.inFlight++
-	if c.inFlight == c.fullAt && c.member != nil {
-		c.member.updateEligibility()
+	if c.fullAt != noLimit {
+		c.updateMember()
 	}
 }
 
 // end counts a lease no more.
 func (c *Connection) end() {
 	c.inFlight--
-	if c.inFlight == c.fullAt-1 || c.idle != nil {
-		c.roomMade()
+	if c.fullAt != noLimit {
+		c.updateMember()
+	}
+	if c.idle != nil {
+		c.checkIdle()
 	}
 }
 
-// roomMade is for a lease that ends, and leaves room or nobody.
-func (c *Connection) roomMade() {
-	if c.inFlight == c.fullAt-1 && c.member != nil {
-		c.member.updateEligibility()
+// fail changes how many failures take room on the connection. Those of other channels do
+// not: their RPCs may fail while this one's do not.
+func (c *Connection) fail(by int64) {
+	c.failed += by
+	if c.fullAt != noLimit {
+		c.updateMember()
 	}
-	c.checkIdle()
+}
+
+// updateMember has the member be full, or full no more, if the connection, which has a
+// limit, makes it so.
+func (c *Connection) updateMember() {
+	if m := c.member; m != nil && m.fullnessChanged() {
+		m.updateEligibility()
+	}
 }
 
 // checkIdle tells whoever has closed the connection when no RPC has it any more.

@@ -206,7 +206,7 @@ func (s *leaseEntry) end(how ending) {
 	}
 	if how == endFailed {
 		n.failures++
-		if l.addPenalty(n, s.start+s.counters.penalty, units) {
+		if l.addPenalty(n, c, s.start+s.counters.penalty, units) {
 			s.counters.Penalties++
 			s.counters.penalized(n)
 		}

@@ -13,10 +13,10 @@ const noLimit = math.MaxInt64
 // Member is one endpoint of an endpoint set. While it is in a ready set, RPCs are
 // given to it: unless its weight is 0, its endpoint is drained or it is at its cap.
 //
-// It is busy when RPCs in flight alone reach its cap, or when its connection has no room
-// for more, and full when they reach its cap together with the penalties of its endpoint.
-// So an endpoint that fails at once gets at most its cap until its penalties end, while
-// others have room or are busy.
+// It is busy when RPCs in flight alone reach its cap, or the limit of its connection, and
+// full when they reach either together with penalties: of its endpoint at its cap, of the
+// connection's RPCs at its limit. So an endpoint that fails at once gets at most that many
+// until its penalties end, while others have room or are busy.
 type Member struct {
 	endpoint *endpoint // nil once it has left
 	set      *EndpointSet
@@ -179,8 +179,18 @@ func (m *Member) updateEligibility() {
 
 // fullness reports whether m is full and whether it is busy.
 func (m *Member) fullness() (full, busy bool) {
-	load, noRoom := m.endpoint.load, m.connection.full()
-	return noRoom || load.rpcs() >= m.limit, noRoom || load.inFlight >= m.limit
+	load, c := m.endpoint.load, m.connection
+	return c.inFlight+c.failed >= c.fullAt || load.rpcs() >= m.limit, c.full() || load.inFlight >= m.limit
+}
+
+// fullnessChanged reports whether m, if it is eligible, is to be full or busy and is not,
+// or the other way round.
+func (m *Member) fullnessChanged() bool {
+	if m.eligibleIn == nil {
+		return false
+	}
+	full, busy := m.fullness()
+	return full != m.full || busy != m.busy
 }
 
 // fallbackOrder returns the order, beside its ready set's own, that m is to be in.

@@ -19,7 +19,7 @@ type MemberSnapshot struct {
 	Next            bool               `json:"next,omitempty"`     // the next pick of the ready set is its, unless a report makes it another's
 	Draining        bool               `json:"draining,omitempty"` // ready, and not chosen
 	MaxInFlight     int64              `json:"maxInFlight"`        // 0: no cap
-	Full            bool               `json:"full,omitempty"`     // without room: at its cap, penalties included, or at the server's limit
+	Full            bool               `json:"full,omitempty"`     // without room: at its cap or at the server's limit, penalties included
 	Connection      ConnectionSnapshot `json:"connection"`
 	SlowStartFactor float64            `json:"slowStartFactor"` // of its weight: below 1 while it starts slowly
 	Report          ReportSnapshot     `json:"report,omitzero"`

@@ -7,29 +7,33 @@ import (
 	"time"
 )
 
-// penalty is those of an endpoint that end together.
+// penalty is those of an endpoint that end together and are of one connection's RPCs.
 type penalty struct {
-	until  time.Duration // by the ledger's clock
-	failed int64         // RPCs
-	units  int64         // that they have left
+	until      time.Duration // by the ledger's clock
+	connection *Connection
+	failed     int64 // RPCs
+	units      int64 // that they have left
 }
 
-// addPenalty leaves the units of an attempt that failed, and is not counted on n any
+// addPenalty leaves the units of an attempt that failed on c, and is not counted on n any
 // more, as a penalty until a point of time. It reports whether it did.
 //
 // It leaves none when n, without it, comes last already in every ready set that may
 // choose n: a penalty puts an endpoint behind the busiest one, further by no more than
 // what one RPC costs. Where an endpoint is busy, at its cap, it always leaves one.
-func (l *Ledger) addPenalty(n *endpoint, until time.Duration, units int64) bool {
+func (l *Ledger) addPenalty(n *endpoint, c *Connection, until time.Duration, units int64) bool {
 	if l.clock.read() >= until || n.isWorst() {
 		return false
 	}
 	until = (until + Tick - 1).Truncate(Tick)
-	i, found := slices.BinarySearchFunc(n.penalties, until, func(p penalty, t time.Duration) int {
+	i, _ := slices.BinarySearchFunc(n.penalties, until, func(p penalty, t time.Duration) int {
 		return cmp.Compare(p.until, t)
 	})
-	if !found {
-		n.penalties = slices.Insert(n.penalties, i, penalty{until: until})
+	for i < len(n.penalties) && n.penalties[i].until == until && n.penalties[i].connection != c {
+		i++
+	}
+	if i == len(n.penalties) || n.penalties[i].until != until {
+		n.penalties = slices.Insert(n.penalties, i, penalty{until: until, connection: c})
 	}
 	n.penalties[i].failed++
 	n.penalties[i].units += units
@@ -37,6 +41,7 @@ func (l *Ledger) addPenalty(n *endpoint, until time.Duration, units int64) bool 
 	t.failed++
 	t.penalty += units
 	n.setLoad(t)
+	c.fail(1)
 	l.penalized[n] = struct{}{}
 	l.startClock()
 	return true
@@ -57,8 +62,10 @@ func (l *Ledger) expirePenalties() {
 	for n := range l.penalized {
 		over, left := 0, n.load
 		for over < len(n.penalties) && n.penalties[over].until <= l.clock.now {
-			left.failed -= n.penalties[over].failed
-			left.penalty -= n.penalties[over].units
+			p := &n.penalties[over]
+			left.failed -= p.failed
+			left.penalty -= p.units
+			p.connection.fail(-p.failed)
 			over++
 		}
 		if over == 0 {

@@ -100,6 +100,9 @@ func (l *Ledger) snapshot(inSteps bool) Snapshot {
 	slices.SortFunc(s.Endpoints, func(a, b EndpointSnapshot) int {
 		return cmp.Or(slices.Compare(a.Addresses, b.Addresses), cmp.Compare(a.ID, b.ID), cmp.Compare(a.InFlight, b.InFlight))
 	})
+	for i := range s.EndpointSets {
+		s.EndpointSets[i].Config = slices.Clone(s.EndpointSets[i].Config)
+	}
 	slices.SortFunc(s.EndpointSets, func(a, b EndpointSetSnapshot) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Locality, b.Locality), cmp.Compare(b.Picks, a.Picks))
 	})
@@ -107,7 +110,7 @@ func (l *Ledger) snapshot(inSteps bool) Snapshot {
 }
 
 // collect does what needs the ledger's mutex, and takes it. The addresses are the
-// ledger's still.
+// ledger's still, and the configurations the endpoint sets'.
 func (l *Ledger) collect(inSteps bool) Snapshot {
 	endpoints, members := l.size()
 	s := Snapshot{

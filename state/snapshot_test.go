@@ -191,6 +191,27 @@ func TestSnapshotIsStable(t *testing.T) {
 	})
 }
 
+// Whoever writes into a snapshot changes no later one.
+func TestSnapshotIsTheCallers(t *testing.T) {
+	l := state.Open("")
+	r := l.NewEndpointSet("")
+	t.Cleanup(r.Close)
+	r.SetConfig(json.RawMessage(`{"maxInFlight":2}`))
+	r.SetWarnings([]string{"onFull has no effect"})
+	r.Update(nil, []state.Identity{{Addrs: []string{"a", "b"}}})
+	snapshot := func() (state.EndpointSetSnapshot, state.EndpointSnapshot) {
+		s := l.Snapshot()
+		return s.EndpointSets[0], s.Endpoints[0]
+	}
+	set, n := snapshot()
+	set.Config[2], set.Warnings[0], n.Addresses[0], n.Members[0] = 'M', "", "", state.MemberSnapshot{}
+	set, n = snapshot()
+	require.JSONEq(t, `{"maxInFlight":2}`, string(set.Config))
+	require.Equal(t, []string{"onFull has no effect"}, set.Warnings)
+	require.Equal(t, []string{"a", "b"}, n.Addresses)
+	require.NotEqual(t, state.MemberSnapshot{}, n.Members[0])
+}
+
 // collect notes each field of the structs in v, and whether it is used anywhere.
 func collect(v reflect.Value, seen map[string]bool) {
 	switch v.Kind() {

@@ -111,18 +111,23 @@ func (w *waiter) ifNotOver(do func()) {
 }
 
 // passOn has an RPC that waits in r now give up what it was granted in other endpoint
-// sets: it is not there to take it up. It is offered room there again later, since
-// where it waits is chance.
+// sets: it is not there to take it up. It is offered room there again later, and where it
+// has lapsed before, since where it asks is chance.
 func passOn(rpc <-chan struct{}, r *EndpointSet) {
 	for _, w := range waits.of(rpc) {
-		if w.set != r && w.is(phaseGranted) {
-			w.ifNotOver(func() {
-				if w.is(phaseGranted) {
-					w.lapse()
-					w.set.ledger.setTimeout(w, w.set.ledger.clock.read()+lapseAfter)
-				}
-			})
+		if w.set != r && !w.is(phaseQueued) {
+			w.ifNotOver(w.offerLater)
 		}
+	}
+}
+
+// offerLater gives up what w was granted, and has it wait again after some time.
+func (w *waiter) offerLater() {
+	if w.is(phaseGranted) {
+		w.lapse()
+	}
+	if l := w.set.ledger; w.is(phaseLapsed) && w.timeout == notTimed {
+		l.setTimeout(w, l.clock.read()+lapseAfter)
 	}
 }
 

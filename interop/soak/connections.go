@@ -70,7 +70,7 @@ func (b reconciliation) noteRoom(s *env) {
 			server := m.current()
 			l := listing{c.location(server.addr), c.target()}
 			if m, ok := members[l]; ok {
-				r := room{limit: c.spec.streamLimit(server), inFlight: m.Connection.InFlight, others: m.Connection.Others, full: m.Full}
+				r := room{limit: c.spec.streamLimit(server), inFlight: m.Connection.InFlight, others: m.Connection.Others, full: m.Connection.Full}
 				if c.spec.health {
 					r.least, r.most = 1, 1
 				}

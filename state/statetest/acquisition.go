@@ -140,11 +140,12 @@ func (a *acquisition) choose() (full bool) {
 	return full
 }
 
-// chooseNoRoom chooses, for an RPC that may not wait, one whose connection has no room.
+// chooseNoRoom chooses, for an RPC that may not wait, one whose connection has no room, or
+// lacks it by penalties.
 func (a *acquisition) chooseNoRoom() bool {
-	c := a.set.bestNoRoom(slices.Concat(a.readySets, a.set.queueSets))
+	c, except := a.set.bestNoRoom(slices.Concat(a.readySets, a.set.queueSets))
 	if len(c.best) > 0 {
-		a.lease = a.model.Choose(a.id, c, a.among(state.Chosen, sorted(c.best)))
+		a.lease = a.model.Choose(a.id, c, a.among(state.Chosen, sorted(c.best)), except...)
 	}
 	return a.lease != nil
 }

@@ -67,15 +67,25 @@ func (r *endpointSet) count(readySet int, is func(*member) bool) int {
 	return len(r.those(func(mb *member) bool { return mb.readySet == readySet && is(mb) }))
 }
 
-// bestNoRoom returns what an RPC that may not wait for its connection is given.
-func (r *endpointSet) bestNoRoom(readySets []int) (c choice) {
+// bestNoRoom returns what an RPC that may not wait for its connection is given, and the
+// addresses that it avoids.
+func (r *endpointSet) bestNoRoom(readySets []int) (c choice, except []string) {
 	for _, v := range readySets {
 		c = choice{r.best(v, noRoom, true, nil), v, noRoom, true}
+		if len(c.best) > 0 {
+			return c, nil
+		}
+	}
+	for _, mb := range r.those((*member).overCap) {
+		except = append(except, mb.endpoint.addr)
+	}
+	for _, v := range readySets {
+		c = choice{r.best(v, overfull, true, except), v, overfull, true}
 		if len(c.best) > 0 {
 			break
 		}
 	}
-	return c
+	return c, except
 }
 
 // Choose counts what c has come to, which avoided some addresses.

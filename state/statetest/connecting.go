@@ -77,7 +77,7 @@ func (m *model) connectReserved(mb *member) {
 
 // score is what mb, which connects, is compared by: beyond all at its cap.
 func (c *connecting) score(mb *member) float64 {
-	if mb.limit > 0 && mb.endpoint.rpcs() >= int(mb.limit) {
+	if mb.overCap() {
 		return math.Inf(1)
 	}
 	return float64(mb.endpoint.load()+1) / float64(c.weight)

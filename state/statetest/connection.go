@@ -19,7 +19,22 @@ type connection struct {
 
 func newConnection(mb *member) *connection { return &connection{member: mb, limit: none} }
 
-func (c *connection) full() bool { return c.limit != none && c.inFlight+c.others >= c.limit }
+func (c *connection) full() bool { return c.fullWith(0) }
+
+func (c *connection) fullWith(failed int) bool {
+	return c.limit != none && c.inFlight+c.others+failed >= c.limit
+}
+
+// failed returns how many penalties are of RPCs that mb's connection had.
+func (mb *member) failed() int {
+	failed := 0
+	for _, p := range mb.endpoint.penalties {
+		if p.on == mb.connection {
+			failed++
+		}
+	}
+	return failed
+}
 
 // count changes how many leases have c.
 func (c *connection) count(by int) {

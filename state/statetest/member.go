@@ -84,8 +84,11 @@ func (m *model) Cap(id int, addr string, limit uint32) {
 func (mb *member) eligible() bool { return mb.readySet != none && mb.weight > 0 && !mb.drained }
 
 func (mb *member) full() bool {
-	return mb.eligible() && (mb.connection.full() || mb.limit > 0 && mb.endpoint.rpcs() >= int(mb.limit))
+	return mb.eligible() && (mb.connection.fullWith(mb.failed()) || mb.overCap())
 }
+
+// overCap reports whether mb is at its cap, penalties included.
+func (mb *member) overCap() bool { return mb.limit > 0 && mb.endpoint.rpcs() >= int(mb.limit) }
 
 func (mb *member) busy() bool {
 	return mb.eligible() && (mb.connection.full() || mb.atCap())

@@ -12,6 +12,7 @@ import (
 type penalty struct {
 	until time.Duration
 	units int
+	on    *connection // that the RPC had
 }
 
 // Fail ends a lease that failed. Its endpoint set may be closed.
@@ -21,7 +22,7 @@ func (m *model) Fail(le *lease) {
 	le.end()
 	n.failures++
 	if until := le.start + le.set.guards.FailurePenalty; m.now < until && !n.isWorst() {
-		n.penalties = append(n.penalties, penalty{(until + state.Tick - 1).Truncate(state.Tick), le.units})
+		n.penalties = append(n.penalties, penalty{(until + state.Tick - 1).Truncate(state.Tick), le.units, le.connection})
 		n.updateEligibility()
 		le.set.penalties++
 	}

@@ -84,10 +84,16 @@ func (m *model) Pause(q *rpc, asked *endpointSet) {
 }
 
 // passOn has an RPC that asks in r give up what it was granted elsewhere, until later.
+// Where it has lapsed, it waits again later, too.
 func (m *model) passOn(q *rpc, r *endpointSet) {
 	for _, t := range slices.Clone(q.waiters) {
-		if t.set != r && t.phase == granted {
+		if t.set == r {
+			continue
+		}
+		if t.phase == granted {
 			m.lapse(t)
+		}
+		if t.phase == lapsed && t.due == 0 {
 			t.due = m.now + lapseAfter
 		}
 	}
