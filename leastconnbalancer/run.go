@@ -5,9 +5,9 @@ import "context"
 // Run carries one long stream over as many RPCs as it takes. f opens the stream with
 // the context that it is given, and serves it until moved is closed: then the
 // stream should go on elsewhere, and f ends it, as by CloseSend and reading on to io.EOF, and
-// returns. It is called anew when it returns after moved was closed, whatever it returns. Any other
-// return ends Run and is its result. When ctx is over, Run returns as well, with f's result, or
-// ctx's error where f has none. Calls of f do not overlap.
+// returns. It is called anew when it returns after moved was closed, whatever it returns, unless ctx is
+// over: then Run returns f's error, or ctx's where f has none. Any other
+// return ends Run and is its result. Calls of f do not overlap.
 //
 // The context of each call is cancelled when f has returned.
 func Run(ctx context.Context, f func(ctx context.Context, moved <-chan struct{}) error) error {

@@ -17,6 +17,7 @@ type clock struct {
 	slow    bool // it ticks for plans alone
 	inTick  bool
 	used    bool // since the last tick
+	ticks   uint64
 	timer   *time.Timer
 }
 
@@ -51,6 +52,7 @@ func (l *Ledger) tick() {
 		return // the one before pauses, and sees to the next
 	}
 	c.inTick, c.slow = true, false
+	c.ticks++
 	c.read()
 	l.expirePenalties()
 	l.expireWaits()

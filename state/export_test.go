@@ -10,3 +10,10 @@ func (l *Ledger) SetNow(now time.Duration) {
 	c := &l.clock
 	c.epoch, c.now, c.ticking, c.used = time.Now().Add(-now), now, true, true
 }
+
+// Stall puts off the next tick, as where the process gets no processor.
+func (l *Ledger) Stall(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clock.timer.Reset(d)
+}

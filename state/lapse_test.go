@@ -62,6 +62,25 @@ func TestGrantLapses(t *testing.T) {
 	})
 }
 
+// Where the whole process is held up, its RPCs do not lose what they were granted for it.
+func TestStallLapsesNothing(t *testing.T) {
+	inTime(t, func(e *env) {
+		wakenEnv(e, "a")
+		rs := e.queued(2)
+		e.end("a", 1)
+		e.endpointSet.Published()
+		e.ledger.Stall(3 * lapse)
+		pass(3 * lapse)
+		require.Equal(t, state.Chosen, rs[0].acquire())
+		rs[0].finish()
+		e.endpointSet.Published()
+		e.ledger.Stall(3 * lapse)
+		pass(4 * lapse)
+		require.EqualValues(t, 0, e.ledger.Snapshot().Granted, "it is not there")
+		require.Equal(t, state.Chosen, rs[1].acquire())
+	})
+}
+
 // A grant that lapses when nobody else waits makes room for whoever comes, and the RPC
 // finds it when it is seen again.
 func TestLastGrantLapses(t *testing.T) {

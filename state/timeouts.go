@@ -10,6 +10,10 @@ import (
 // RPC: one that waits in Pick takes it up at once.
 const lapseAfter = 100 * time.Millisecond
 
+// lapseTicks is how many ticks there must have been in that time: where the process is held
+// up, as by its share of the processors, its RPCs are as late as its ticks.
+const lapseTicks = 8
+
 // notTimed is the index of a waiter that has no timeout.
 const notTimed = -1
 
@@ -19,7 +23,7 @@ type timeouts struct{ waiters []*waiter }
 // setTimeout has something become of w at a point of time.
 func (l *Ledger) setTimeout(w *waiter, due time.Duration) {
 	l.timeouts.remove(w)
-	w.due = due
+	w.due, w.since = due, l.clock.ticks
 	heap.Push(&l.timeouts, w)
 	l.startClock()
 }
@@ -61,11 +65,16 @@ func (l *Ledger) expireWaits() {
 	var due []timedOut
 	for len(l.timeouts.waiters) > 0 && l.timeouts.waiters[0].due <= l.clock.now {
 		w := heap.Pop(&l.timeouts).(*waiter)
-		if w.is(phaseQueued) && w.doubtful.Load() {
+		doubtful := w.is(phaseQueued) && w.doubtful.Load()
+		switch {
+		case (doubtful || w.is(phaseGranted)) && l.clock.ticks-w.since < lapseTicks:
+			w.due = l.clock.now + Tick
+			heap.Push(&l.timeouts, w)
+		case doubtful:
 			w.lapse() // before others give it room
-			continue
+		default:
+			due = append(due, timedOut{w, w.phase.Load()})
 		}
-		due = append(due, timedOut{w, w.phase.Load()})
 	}
 	for _, w := range due {
 		switch {

@@ -31,6 +31,7 @@ type waiter struct {
 
 	due     time.Duration // when something is to become of it, by the ledger's clock
 	timeout int           // its index in the ledger's timeouts; none without one
+	since   uint64        // the tick at which that was set
 
 	stop func() bool // ends the watch over the RPC's end
 }

@@ -150,11 +150,17 @@ func (r *sessionSet) room(n state.Snapshot, place string) map[string]bool {
 	for _, ep := range n.Endpoints {
 		for _, m := range ep.Members {
 			if m.EndpointSet == r.name {
-				room[ep.Address()] = !m.Full || ep.Address() == place
+				room[ep.Address()] = !m.Full || ep.Address() == place && !beyondRoom(ep, m)
 			}
 		}
 	}
 	return room
+}
+
+// beyondRoom reports whether a member has more than its cap or its server allow.
+func beyondRoom(ep state.EndpointSnapshot, m state.MemberSnapshot) bool {
+	c := m.Connection
+	return m.MaxInFlight > 0 && ep.InFlight > int64(m.MaxInFlight) || c.Limit >= 0 && c.InFlight+c.Others > c.Limit
 }
 
 // checkAsk asserts that the only RPC that was asked is to go where the planned share is

@@ -2,6 +2,7 @@ package statetest
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/leastconn/grpc-leastconn/state"
@@ -27,6 +28,7 @@ var sessionOperations = []sessionOperation{
 	{"go away", 1, (*sessionScript).goAway},
 	{"drain", 1, (*sessionScript).drain},
 	{"cap", 1, (*sessionScript).cap},
+	{"limit", 3, (*sessionScript).limit},
 	{"leave", 1, (*sessionScript).leave},
 	{"rebalance", 1, (*sessionScript).rebalance},
 	{"close", 1, (*sessionScript).closeSome},
@@ -151,6 +153,22 @@ func (s *sessionScript) goAway(r *sessionSet) error {
 func (s *sessionScript) cap(r *sessionSet) error {
 	if _, m := s.member(r); m != nil {
 		m.SetMaxInFlight(of(s.script, []uint32{0, 0, 1, 3, 10}))
+	}
+	return nil
+}
+
+// limit has the server of a member say how many streams it takes. A place there is kept on if
+// its connection is still the one that it was kept on, which nobody here knows.
+func (s *sessionScript) limit(r *sessionSet) error {
+	_, m := s.member(r)
+	if m == nil {
+		return nil
+	}
+	m.connection.SetLimit(of(s.script, []uint32{math.MaxUint32, 0, 1, 3, 10}))
+	for _, mv := range s.moves {
+		if mv.place == m {
+			mv.place = nil
+		}
 	}
 	return nil
 }
