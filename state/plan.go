@@ -199,10 +199,11 @@ func (m *Member) share(more int64) float64 {
 	return float64(m.endpoint.planned()+more) / m.effectiveWeight()
 }
 
-// available reports whether RPCs may move to m.
+// available reports whether RPCs may move to m. A plan that was closed in a pause has nobody
+// to ask, though members that are still to be removed look as they did.
 func (p *plan) available(m *Member) bool {
 	n := m.endpoint
-	return n != nil && m.eligibleIn != nil && m.eligibleIn == p.set.inUse() && !m.full &&
+	return p.set.plan == p && n != nil && m.eligibleIn != nil && m.eligibleIn == p.set.inUse() && !m.full &&
 		!m.connection.ended && n.load.penalty == 0 && n.shun.until <= p.set.ledger.clock.now
 }
 

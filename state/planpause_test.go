@@ -122,3 +122,51 @@ func TestPlansByReportsPause(t *testing.T) {
 		require.NoError(t, l.Check())
 	})
 }
+
+// An endpoint set that closes while its plan pauses asks nobody any more: no plan would
+// know of the move.
+func TestPlanPausesWhileItsSetCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger("")
+		set := l.NewEndpointSet("")
+		v := set.NewReadySet(0)
+		set.SetRebalance(Rebalance{PerSecond: 1000})
+		ms := set.Update(nil, identities(3))
+		for k, m := range ms {
+			v.Set(m, 1, k)
+		}
+		var leases []Lease
+		for range 3 {
+			ctx, _ := new(Session).Next(context.Background())
+			lease, _, _ := set.AcquireOrQueue(ctx, nil, v)
+			leases = append(leases, lease)
+		}
+		closing, looked := make(chan struct{}), make(chan struct{})
+		var pauses atomic.Int64
+		l.mu.Lock()
+		l.stepSize, l.atPause = 1, func() {
+			switch pauses.Add(1) {
+			case 1: // of the plan
+				go set.Close()
+				<-closing
+			case 2: // of Close
+				close(closing)
+				<-looked
+			}
+		}
+		ms[0].weight = 0
+		ms[0].changed()
+		l.mu.Unlock()
+		time.Sleep(2 * planPeriod)
+		close(looked)
+		synctest.Wait()
+		for _, lease := range leases {
+			require.True(t, lease.end(endReleased))
+		}
+		l.mu.Lock()
+		l.atPause = nil
+		l.mu.Unlock()
+		require.NoError(t, l.Check())
+		require.Zero(t, set.Counters().MovesAsked)
+	})
+}
