@@ -22,7 +22,7 @@ type group struct {
 	told       bool          // the server has reported since the last look
 	drawn      int           // RPCs that chance has drawn to leave it since
 	drawnBy    time.Duration // when the last of those is to be asked
-	inherited  bool          // of an endpoint set that has closed
+	inherited  bool          // of an endpoint set that has closed, or whose list is empty
 }
 
 // groupOf returns the group of a lease.
