@@ -58,20 +58,28 @@ func (b *leastConn) UpdateClientConnState(s balancer.ClientConnState) error {
 	if len(endpoints) == 0 {
 		return b.removeAll()
 	}
+	cfg, err := checkedConfigOf(s.BalancerConfig)
+	if err != nil {
+		return b.refuse(err)
+	}
 	d, err := b.children.diff(endpoints)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", balancer.ErrBadResolverState, err)
-		if len(b.children.byKey) == 0 {
-			b.fail(err)
-		}
-		return err
+		return b.refuse(err)
 	}
-	return b.inhibitUpdates(func() error { return b.applyUpdate(s, d) })
+	return b.inhibitUpdates(func() error { return b.applyUpdate(s, cfg, d) })
 }
 
-// applyUpdate takes up a list that is right in itself.
-func (b *leastConn) applyUpdate(s balancer.ClientConnState, d diff) (err error) {
-	cfg := configOf(s.BalancerConfig)
+// refuse says that an update is wrong in itself. RPCs fail by it where there was no good one.
+func (b *leastConn) refuse(err error) error {
+	err = fmt.Errorf("%w: %w", balancer.ErrBadResolverState, err)
+	if len(b.children.byKey) == 0 {
+		b.fail(err)
+	}
+	return err
+}
+
+// applyUpdate takes up a list and a configuration that are right in themselves.
+func (b *leastConn) applyUpdate(s balancer.ClientConnState, cfg *Config, d diff) (err error) {
 	old, interval, key := b.load.set, b.load.reports, b.resourceKey(cfg, s.ResolverState)
 	b.applyConfig(key, cfg)
 	b.logConfig(key, cfg)
@@ -118,8 +126,13 @@ func (b *leastConn) ResolverError(err error) {
 // UpdateSubConnState is not called: the children register listeners.
 func (b *leastConn) UpdateSubConnState(balancer.SubConn, balancer.SubConnState) {}
 
-// ExitIdle connects the children that are idle.
-func (b *leastConn) ExitIdle() { b.eachChild((*child).exitIdle) }
+// ExitIdle connects the children that are idle. Before the first list there is nothing to
+// publish: RPCs wait for it.
+func (b *leastConn) ExitIdle() {
+	if len(b.children.byKey) > 0 {
+		b.eachChild((*child).exitIdle)
+	}
+}
 
 // eachChild calls the children's policies and publishes once for all of them.
 func (b *leastConn) eachChild(call func(*child)) {

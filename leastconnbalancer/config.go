@@ -111,14 +111,17 @@ func (c *Config) startupWait() time.Duration {
 	return valueOr((*time.Duration)(c.StartupWait), defaultStartupWait)
 }
 
-// configOf returns the configuration that gRPC or a parent policy hands over,
-// nil without one.
-func configOf(c serviceconfig.LoadBalancingConfig) *Config {
-	if v, ok := c.(Config); ok {
-		return &v
-	}
+// checkedConfigOf returns the configuration that gRPC or a parent policy hands over, nil
+// without one. A parent may have made it in Go, so that nobody has checked it.
+func checkedConfigOf(c serviceconfig.LoadBalancingConfig) (*Config, error) {
 	cfg, _ := c.(*Config)
-	return cfg
+	if v, ok := c.(Config); ok {
+		cfg = &v
+	}
+	if cfg == nil {
+		return nil, nil
+	}
+	return cfg, cfg.Validate()
 }
 
 // OnFull says what an RPC does that finds no endpoint with room.

@@ -2,6 +2,7 @@ package leastconnbalancer_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,4 +82,34 @@ func TestWrongConfigFromTheResolverAtFirst(t *testing.T) {
 	require.NoError(t, c.UpdateConfig(selecting(`{}`), leastconntest.Endpoints(ns...)...))
 	c.waitReady(ns...)
 	require.Equal(t, "a", c.unary())
+}
+
+// A policy above this one may hand over a configuration that it has made in Go. What is out of bounds
+// there is refused as it is when it is read, and the last good one stays in use.
+func TestConfigThatNobodyHasRead(t *testing.T) {
+	nan := math.NaN()
+	for says, cfg := range map[string]leastconnbalancer.Config{
+		"field reports.interval":     {Reports: &leastconnbalancer.Reports{Interval: -1}},
+		"field slowStart.aggression": {SlowStart: &leastconnbalancer.SlowStart{Window: 1, Aggression: &nan}},
+		"field rebalance.perSecond":  {Rebalance: &leastconnbalancer.Rebalance{PerSecond: &nan}},
+		"field maxQueued":            {MaxQueued: ptr[uint32](0)},
+	} {
+		inFakeTime(t, says, func(t *testing.T, c *fakeConn) {
+			list := []resolver.Endpoint{{Addresses: []resolver.Address{{Addr: "a"}}}}
+			refused := func(cfg serviceconfig.LoadBalancingConfig) {
+				c.config = cfg
+				err := c.update(list)
+				require.ErrorIs(t, err, balancer.ErrBadResolverState)
+				require.ErrorContains(t, err, says)
+			}
+			refused(cfg)
+			require.Contains(t, c.at(), says)
+			c.config = leastconnbalancer.Config{ResourceKey: c.target.String(), MaxInFlight: 7}
+			require.NoError(t, c.update(list))
+			c.connect("a")
+			refused(&cfg)
+			require.Equal(t, "a", c.at())
+			require.EqualValues(t, 7, c.endpoint("a").Members[0].MaxInFlight)
+		})
+	}
 }

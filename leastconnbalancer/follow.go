@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 )
 
 // Follow reads a server stream that can be resumed, over all the RPCs that it
@@ -80,8 +81,12 @@ func (f *follower[Res]) read(ctx context.Context, moved <-chan struct{}) (err er
 			f.last = message
 		}
 	}
-	if err == io.EOF && !skipped {
-		return nil, true
+	if err == io.EOF {
+		if !skipped {
+			return nil, true
+		}
+		cancel()
+		err = status.FromContextError(rpc.Err()).Err() // as of one that its server has not ended
 	}
 	return err, !isClosed(moved) || ctx.Err() != nil
 }

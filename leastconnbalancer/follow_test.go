@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -200,4 +201,46 @@ func TestFollowEnds(t *testing.T) {
 		})))
 		e.wait("the stream to end", func() bool { return nodes[0].live.Load() == 0 })
 	})
+}
+
+// A server may end a stream that is to move just as the program's context ends.
+func TestFollowEndsWhileItsStreamMoves(t *testing.T) {
+	e := parallelEnv(t)
+	c, nodes := e.countingNodes(atOnce, 0, 2, 2)
+	ctx, cancel := context.WithCancel(e.ctx)
+	defer cancel()
+	f := &follower{channel: c}
+	open := func(ctx context.Context, last *numberResponse) (grpc.ServerStreamingClient[numberResponse], error) {
+		stream, err := f.open(ctx, last)
+		return &endedStream{ServerStreamingClient: stream, program: cancel}, err
+	}
+	require.Equal(t, codes.Canceled, codeOf(leastconnbalancer.Follow(ctx, open, func(*numberResponse) error {
+		at := nodes[0]
+		if at.live.Load() == 0 {
+			at = nodes[1]
+		}
+		c.drain(nodes, at)
+		return nil
+	})))
+}
+
+// endedStream is a stream whose server has sent one message more, and ended it, by the time
+// that it is cancelled to move. The program's context ends then.
+type endedStream struct {
+	grpc.ServerStreamingClient[numberResponse]
+	program context.CancelFunc
+	last    bool // the message has been received
+}
+
+func (s *endedStream) Recv() (*numberResponse, error) {
+	m, err := s.ServerStreamingClient.Recv()
+	switch {
+	case err == nil:
+		return m, nil
+	case !s.last:
+		s.last = true
+		return &numberResponse{}, nil
+	}
+	s.program()
+	return nil, io.EOF
 }

@@ -2,6 +2,8 @@ package leastconnbalancer_test
 
 import (
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // What lists change, and what they do not.
@@ -64,4 +66,17 @@ func TestConnections(t *testing.T) {
 			list a b; hold 2; stop a; stop b; fails connection refused; wait 3; start b; opened b b b; count a0 b3
 			stop b; wait 1; start a; opened a`},
 	}...)
+}
+
+// A policy above this one may have it connect before there is a list: RPCs wait for the list.
+func TestExitIdleBeforeTheFirstList(t *testing.T) {
+	inFakeTime(t, "", func(t *testing.T, c *fakeConn) {
+		c.balancer.ExitIdle()
+		updates, _ := c.published()
+		require.Zero(t, updates)
+		c.list("", "a")
+		c.balancer.ExitIdle()
+		c.connect("a")
+		require.Equal(t, "a", c.at())
+	})
 }

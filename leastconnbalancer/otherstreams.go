@@ -10,11 +10,11 @@ import (
 type otherStreams struct {
 	health bool
 	users  map[balancer.ProducerBuilder]int // each producer has one, as that of ORCA reports
-	ends   []func()                         // of the producers
+	ends   map[*func()]struct{}             // of the producers that are in use
 }
 
 func newOtherStreams() *otherStreams {
-	return &otherStreams{users: map[balancer.ProducerBuilder]int{}}
+	return &otherStreams{users: map[balancer.ProducerBuilder]int{}, ends: map[*func()]struct{}{}}
 }
 
 // GetOrBuildProducer notes the producer's stream, and how to end it.
@@ -24,7 +24,7 @@ func (cn *connection) GetOrBuildProducer(pb balancer.ProducerBuilder) (balancer.
 	mu.Lock()
 	defer mu.Unlock()
 	others := cn.others
-	others.ends = append(others.ends, end)
+	others.ends[&end] = struct{}{}
 	if others.users[pb]++; others.users[pb] == 1 {
 		cn.addOthersLocked(1)
 	}
@@ -33,11 +33,13 @@ func (cn *connection) GetOrBuildProducer(pb balancer.ProducerBuilder) (balancer.
 		end()
 		mu.Lock()
 		defer mu.Unlock()
+		delete(others.ends, &end)
 		if ended || cn.others != others {
 			return
 		}
 		ended = true
 		if others.users[pb]--; others.users[pb] == 0 {
+			delete(others.users, pb)
 			cn.addOthersLocked(-1)
 		}
 	}
@@ -86,10 +88,10 @@ func (cn *connection) endListeners() {
 	mu := &cn.child.parent.mu
 	mu.Lock()
 	ends := cn.others.ends
-	cn.others.ends = nil
+	cn.others.ends = map[*func()]struct{}{}
 	mu.Unlock()
 	cn.RegisterHealthListener(nil)
-	for _, end := range ends {
-		end()
+	for end := range ends {
+		(*end)()
 	}
 }

@@ -30,6 +30,8 @@ type recordingPolicy struct {
 	rude      bool // makes further calls after Close, Close among them
 	early     bool // reports errResolver for an empty list
 
+	publishing atomic.Pointer[func()] // called before each picker is passed on
+
 	picks, dones atomic.Int64
 	earlier      atomic.Pointer[func(balancer.DoneInfo)] // the last RPC's Done
 
@@ -160,6 +162,9 @@ type recordingConn struct {
 }
 
 func (c recordingConn) UpdateState(s balancer.State) {
+	if f := c.policy.publishing.Load(); f != nil {
+		(*f)()
+	}
 	s.Picker = recordingPicker{s.Picker, c.policy}
 	c.ClientConn.UpdateState(s)
 }

@@ -2,9 +2,11 @@ package leastconnbalancer_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -201,6 +203,34 @@ func TestReportsFollowTheLimit(t *testing.T) {
 		}
 		e.wait(fmt.Sprint("reports by a limit of ", limit), func() bool { return others() == want })
 	}
+}
+
+// A connection that often begins and ends to listen keeps nothing of that.
+func TestEndedReportsAreForgotten(t *testing.T) {
+	e := newEnv(t)
+	n := e.node("a")
+	c := e.dial(n)
+	var ended []weak.Pointer[fakeProducer]
+	for range 3 {
+		producers := make(chan weak.Pointer[fakeProducer], 1)
+		reports.Register(func(conn balancer.SubConn, interval time.Duration, report reports.Report) func() {
+			p := &fakeProducer{interval, report}
+			_, stop := conn.GetOrBuildProducer(p)
+			producers <- weak.Make(p)
+			return stop
+		})
+		require.NoError(t, c.UpdateConfig(selecting(`{"reports":{"interval":"100ms"}}`), n.Endpoint()))
+		ended = append(ended, <-producers)
+		require.NoError(t, c.UpdateConfig(selecting(`{}`), n.Endpoint()))
+	}
+	reports.Register(listenInTest)
+	for _, p := range ended {
+		e.wait("what listened is collected", func() bool {
+			runtime.GC()
+			return p.Value() == nil
+		})
+	}
+	require.Equal(t, 1, n.Conns())
 }
 
 // The balancer begins and ends while its connections listen.

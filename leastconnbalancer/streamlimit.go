@@ -17,6 +17,8 @@ type transport struct {
 	// for the reader. The ledger's mutex comes after it.
 	mu         sync.Mutex
 	limit      uint32            // of streams
+	changed    bool              // since limitChanged looked last
+	telling    bool              // limitChanged runs
 	connection *state.Connection // in the ledger; nil before the SubConn is READY
 }
 
@@ -31,7 +33,11 @@ func (t *transport) SetLimit(streams uint32) {
 	t.limit = streams
 	if t.connection != nil {
 		t.updateLimitLocked()
-		go t.limitChanged(streams)
+		t.changed = true
+		if !t.telling {
+			t.telling = true
+			go t.limitChanged()
+		}
 	}
 }
 
@@ -76,10 +82,19 @@ func (t *transport) counted() *state.Connection {
 }
 
 // limitChanged is for a limit that the server has changed. Whether the server is asked for
-// reports depends on it, too.
-func (t *transport) limitChanged(streams uint32) {
-	t.balancer.streamLimitChanged(streams)
-	t.owner.updateReports()
+// reports depends on it, too. Of changes that come faster than they are taken up, the last counts.
+func (t *transport) limitChanged() {
+	for {
+		t.mu.Lock()
+		limit, changed := t.limit, t.changed
+		t.changed, t.telling = false, changed
+		t.mu.Unlock()
+		if !changed {
+			return
+		}
+		t.balancer.streamLimitChanged(limit)
+		t.owner.updateReports()
+	}
 }
 
 // streamLimitChanged is for a limit that a server has changed: RPCs may wait from now on.

@@ -1,6 +1,14 @@
 package leastconnbalancer_test
 
-import "testing"
+import (
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
+)
 
 // What a server allows on a connection is kept there, and the rest goes elsewhere or waits in
 // order of arrival.
@@ -63,4 +71,29 @@ func TestStreamLimitIsIgnored(t *testing.T) {
 			limit a2; list a; hold 2 -> a2; queue 1; config {"streamLimit":"ignore"}; queued 0; end a1; opened a
 			inside 1; config {"streamLimit":"server"}; queue 1; end a1; begun a; opened; end a1; opened a`},
 	}...)
+}
+
+// A server that changes its limit faster than pickers are published keeps one goroutine busy.
+func TestServerThatChangesItsLimitAllTheTime(t *testing.T) {
+	e := newEnv(t)
+	n := e.node("a")
+	n.SetStreamLimit(3)
+	p := &recordingPolicy{}
+	c := e.dialRecorded(p, leastconntest.ChannelConfig{}, n)
+	release := make(chan struct{})
+	slow := func() { <-release }
+	p.publishing.Store(&slow)
+	publishAll := sync.OnceFunc(func() { close(release) })
+	defer publishAll()
+	const changes = 100
+	before := runtime.NumGoroutine()
+	for i := range changes {
+		limit := uint32(4 + i%2)
+		n.SetStreamLimit(limit)
+		e.wait("the limit is known", func() bool { return c.of(n.Addr()).Members[0].Connection.Limit == int64(limit) })
+	}
+	e.atMostGoroutines(before + changes/2)
+	publishAll()
+	c.calls(5)
+	require.Equal(t, 1, n.Conns())
 }

@@ -74,30 +74,7 @@ func demonstrateMoves(ctx context.Context, stay bool, out io.Writer) error {
 		return err
 	}
 
-	var mu sync.Mutex
-	held := map[string]int{}
-	printLocked := func(what string) {
-		fmt.Fprintf(out, "%-22s%4d%4d%4d%4d\n", what, held["a"], held["b"], held["c"], held["d"])
-	}
-	changed := func(from, to string) {
-		mu.Lock()
-		defer mu.Unlock()
-		held[from]--
-		held[to]++
-		if from != "" {
-			printLocked("one moves from " + from + " to " + to)
-		}
-	}
-	print := func(what string) {
-		mu.Lock()
-		defer mu.Unlock()
-		printLocked(what)
-	}
-	heldBy := func(server string) int {
-		mu.Lock()
-		defer mu.Unlock()
-		return held[server]
-	}
+	held := heldStreams{out: out, by: map[string]int{}}
 	fmt.Fprintf(out, "%-22s%4s%4s%4s%4s\n", "streams held by", "a", "b", "c", "d")
 	const streams = 12
 	ctx, cancel := context.WithCancel(ctx)
@@ -105,20 +82,55 @@ func demonstrateMoves(ctx context.Context, stay bool, out io.Writer) error {
 	defer holding.Wait()
 	defer cancel()
 	for range streams {
-		holding.Go(func() { _ = hold(ctx, conn, true, changed) })
+		holding.Go(func() { _ = hold(ctx, conn, true, held.changed) })
 	}
-	opened := func() bool { return heldBy("a")+heldBy("b")+heldBy("c") == streams }
+	opened := func() bool { return held.at("a")+held.at("b")+held.at("c") == streams }
 	if err := leastconntest.WaitFor(ctx, "streams to open", opened); err != nil {
 		return err
 	}
-	print("12 open over a, b, c")
+	held.print("12 open over a, b, c")
 	update(three + "," + nodes[3].Addr())
-	print("d joins")
-	if err := leastconntest.WaitFor(ctx, "streams to move", func() bool { return heldBy("d") == streams/4 }); err != nil {
+	held.print("d joins")
+	if err := leastconntest.WaitFor(ctx, "streams to move", func() bool { return held.at("d") == streams/4 }); err != nil {
 		return err
 	}
 	if stay {
 		<-ctx.Done()
 	}
 	return nil
+}
+
+// heldStreams are how many streams each server holds.
+type heldStreams struct {
+	out io.Writer
+
+	mu sync.Mutex
+	by map[string]int
+}
+
+// changed is for hold.
+func (h *heldStreams) changed(from, to string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.by[from]--
+	h.by[to]++
+	if from != "" {
+		h.printLocked("one moves from " + from + " to " + to)
+	}
+}
+
+func (h *heldStreams) print(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.printLocked(what)
+}
+
+func (h *heldStreams) printLocked(what string) {
+	fmt.Fprintf(h.out, "%-22s%4d%4d%4d%4d\n", what, h.by["a"], h.by["b"], h.by["c"], h.by["d"])
+}
+
+func (h *heldStreams) at(server string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.by[server]
 }
