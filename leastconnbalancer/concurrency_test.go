@@ -70,7 +70,8 @@ func TestCapIsNeverExceeded(t *testing.T) {
 	for i := range peaks {
 		require.LessOrEqual(t, peaks[i].most.Load(), int64(10), "handlers at one time")
 	}
-	require.Less(t, burst(func() time.Duration { return time.Duration(rand.IntN(4_000_000)) }), int64(300))
+	// One RPC in ten is over before it begins, however fast the others are.
+	require.Less(t, burst(func() time.Duration { return time.Duration(rand.IntN(4_000_000) - 400_000) }), int64(300))
 	changes.stop()
 	stop()
 	c.waits(0)
@@ -187,12 +188,12 @@ func TestBurstsAreEven(t *testing.T) {
 }
 
 // Calls that a GOAWAY meets half-way are picked again; none fails, each pick is
-// given back. Connections that are told to go away as soon as they are there still
+// given back. Connections that are told to go away soon after they are there still
 // carry RPCs.
 func TestGoAwayUnderCalls(t *testing.T) {
 	t.Parallel()
-	rounds := map[string]int{"at times": 20, "at once": 4} // connections that do not live come after pauses
-	for name, age := range map[string]time.Duration{"at times": time.Hour, "at once": time.Millisecond} {
+	rounds := map[string]int{"at times": 20, "soon": 4} // connections that do not live come after pauses
+	for name, age := range map[string]time.Duration{"at times": time.Hour, "soon": 20 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			e := parallelEnv(t)
 			aged := leastconntest.Options{ServerOptions: []grpc.ServerOption{grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: age})}}

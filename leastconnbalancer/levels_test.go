@@ -3,6 +3,7 @@ package leastconnbalancer_test
 import (
 	"context"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,9 +40,11 @@ func TestGoAwayLandsNothingOnTheBackup(t *testing.T) {
 	cfg := intercepted(guarded(priorityFailover(longest)))
 	cfg.Endpoints = levels(ns[:1], ns[1:])
 	c := e.dialWith(cfg, ns...)
+	var answered atomic.Int64
 	callers := e.workers(8, func(ctx context.Context, i int) error {
 		if i%2 == 0 {
 			_, err := c.Unary(ctx)
+			answered.Add(1)
 			return err
 		}
 		s, err := c.Open(ctx)
@@ -51,10 +54,13 @@ func TestGoAwayLandsNothingOnTheBackup(t *testing.T) {
 		return err
 	})
 	for range 20 {
+		// Of connections in a row that have answered nothing the next one comes later, and four
+		// answers may be those of the connection before.
+		seen := answered.Load()
+		e.wait("the connection has answered", func() bool { return answered.Load() > seen+4 })
 		conns := ns[0].Conns()
 		ns[0].GoAway()
 		e.wait("a is ready again", func() bool { return ns[0].Conns() > conns && c.ready(ns[0]) })
-		callers.goOn()
 	}
 	callers.stop()
 	require.Zero(t, ns[1].Started(), "RPCs at the backup, %d at a", ns[0].Started())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -121,7 +122,7 @@ func TestSharedLedgerReportsTheSame(t *testing.T) {
 	one.hold(3)
 	two.hold(2)
 	require.Equal(t, 5, first.inFlight()[""])
-	require.Equal(t, second.gauges(), first.gauges())
+	e.wait("the same gauges", func() bool { return reflect.DeepEqual(second.gauges(), first.gauges()) }) // ages are in seconds
 	require.Equal(t, map[string]int{"picks": 2}, second.counters(), "of the channel itself")
 	require.Equal(t, map[string]int{"picks": 3}, first.counters())
 }

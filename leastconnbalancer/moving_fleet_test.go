@@ -18,23 +18,24 @@ import (
 // stand for processes.
 func TestFleetsGiveNewNodesTheirPart(t *testing.T) {
 	t.Run("one stream each", func(t *testing.T) {
-		got := fleet(t, 400, 1)
-		requireNear(t, 400, 1./4, got[3])
+		got := fleet(t, 200, 1)
+		requireNear(t, 200, 1./4, got[3])
 	})
 	t.Run("three streams each", func(t *testing.T) {
-		got := fleet(t, 200, 3)
-		requireNear(t, 200, 3./4, got[3])
+		got := fleet(t, 100, 3)
+		requireNear(t, 100, 3./4, got[3])
 		for _, old := range got[:3] {
-			requireNear(t, 200, 3./4, old)
+			requireNear(t, 100, 3./4, old)
 		}
 	})
 }
 
-// requireNear allows 4 standard deviations of so many draws.
+// requireNear allows 5.5 standard deviations of so many draws: more come once in 10 million
+// times. How even fleets are is tested with package state, where processes cost less.
 func requireNear(t *testing.T, draws int, chance float64, got int) {
 	t.Helper()
 	n := float64(draws)
-	require.InDelta(t, n*chance, got, 4*math.Sqrt(n*chance*(1-chance)))
+	require.InDelta(t, n*chance, got, 5.5*math.Sqrt(n*chance*(1-chance)))
 }
 
 // fleet has a fourth node join three, and returns what the nodes have in the end.
@@ -81,8 +82,9 @@ func fleet(t *testing.T, processes, each int) []int {
 	for _, c := range channels {
 		require.NoError(t, c.Update(eps...))
 	}
-	d := s.nodes["d"]
-	for seen, since := -1, time.Now(); time.Since(since) < calm; time.Sleep(10 * time.Millisecond) {
+	// All have drawn 15 s after the list: the loads settle for 5 s, and a draw comes within 10 s.
+	d, drawn := s.nodes["d"], time.Now().Add(16*time.Second)
+	for seen, since := -1, time.Now(); time.Since(since) < calm || time.Now().Before(drawn); time.Sleep(10 * time.Millisecond) {
 		if n := d.HeldStreams(); n == 0 || n != seen {
 			seen, since = n, time.Now()
 		}

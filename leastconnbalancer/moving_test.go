@@ -41,7 +41,7 @@ func TestStreamsMoveThatCannotStay(t *testing.T) {
 		row{"weight 0", drain, `list a b c; sessions 600 -> a200 b200 c200; list a b c:0; level a300 b300; told 200`},
 		row{"not listed", drain, `list a b c; sessions 300 -> a100 b100 c100; list a b; level a150 b150; told 100`},
 		row{"a lower priority level", drain, `
-			list a b c/1; stop a; stop b; sessions 100 -> c100; start a; start b; level a50 b50; told 100`},
+			list a:0 b:0 c/1; sessions 100 -> c100; list a b c/1; level a50 b50; told 100`},
 		row{"GOAWAY, and the node stays", `{"rebalance":{"drainWithin":"6s"}}`, `
 			list a b c; sessions 300 -> a100 b100 c100; ages a; level a100 b100 c100; told 100
 			ages b; level a100 b100 c100; told 200; ages c; level a100 b100 c100; told 300`},
@@ -62,8 +62,8 @@ func TestStreamsThatDoNotMove(t *testing.T) {
 	play(t,
 		row{"a node flaps", eager, `list a b c; sessions 300 -> a100 b100 c100; flaps 10 d; calm; level a100 b100 c100; told 0`},
 		row{"short calls beside them", eager, `list a b c; sessions 30 -> a10 b10 c10; busy 40; calm; level a10 b10 c10; told 0`},
-		row{"the new node fails", `{"rebalance":{"minAge":"0s"}}`, `
-			list a b c; careful 300 -> a100 b100 c100; list a b c d; refuses d; calm; atmost 10; level a100 b100 c100`},
+		row{"the new node fails", `{"rebalance":{"perSecond":1,"minAge":"0s"}}`, `
+			list a b c; careful 300 -> a100 b100 c100; list a b c d; refuses d; calm; calm; calm; atmost 10; level a100 b100 c100`},
 		row{"the resource key changes", `{"rebalance":{"minAge":"0s","drainWithin":"0s"}}`, `
 			list a b; sessions 20 -> a10 b10; config {"resourceKey":"KEY 2","rebalance":{"minAge":"0s","drainWithin":"0s"}}
 			list a:0 b c; calm; level a10 b10; told 0; sessions 4 -> a10 b12 c2; list a b c:0; level a12 b12; told 2`},

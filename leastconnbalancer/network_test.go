@@ -138,12 +138,15 @@ func TestSilentConnectionIsGivenUp(t *testing.T) {
 
 // hindrances keep a client from having a connection.
 var hindrances = map[string]func(*leastconntest.Proxy){
-	"blackhole":     func(p *leastconntest.Proxy) { p.Blackhole(true) },
-	"deaf server":   func(p *leastconntest.Proxy) { p.HalfOpen(leastconntest.ClientToServer, true) },
-	"no SETTINGS":   func(p *leastconntest.Proxy) { p.HalfOpen(leastconntest.ServerToClient, true) },
-	"refused":       func(p *leastconntest.Proxy) { p.Refuse(true) },
-	"very slow":     func(p *leastconntest.Proxy) { p.SetDelay(time.Hour) },
-	"trickle":       func(p *leastconntest.Proxy) { p.SetRate(1) },
+	"blackhole":   func(p *leastconntest.Proxy) { p.Blackhole(true) },
+	"deaf server": func(p *leastconntest.Proxy) { p.HalfOpen(leastconntest.ClientToServer, true) },
+	"no SETTINGS": func(p *leastconntest.Proxy) { p.HalfOpen(leastconntest.ServerToClient, true) },
+	"refused":     func(p *leastconntest.Proxy) { p.Refuse(true) },
+	"very slow":   func(p *leastconntest.Proxy) { p.SetDelay(time.Hour) },
+	"trickle": func(p *leastconntest.Proxy) {
+		p.SetRate(1)
+		p.SetDelay(time.Minute) // a handshake is short: it trickles through in some 10 s
+	},
 	"reset halfway": func(p *leastconntest.Proxy) { p.HalfOpen(leastconntest.ServerToClient, true) },
 }
 

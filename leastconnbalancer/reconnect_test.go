@@ -167,7 +167,7 @@ func TestServerThatHangsUpIsLeftInPeace(t *testing.T) {
 	l.wait("it is dialled twice, and then counts as failed", func() bool {
 		return accepted.Load() >= 2 && c.Conn().GetState() == connectivity.TransientFailure
 	})
-	require.ErrorContains(t, c.unavailable(), "2 connections in a row ended within 1s")
+	c.says("connections in a row ended within 1s") // two, or more by now
 	ctx, cancel := context.WithTimeout(l.ctx, 3*time.Second)
 	defer cancel()
 	<-ctx.Done()

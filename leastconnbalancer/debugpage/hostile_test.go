@@ -55,7 +55,7 @@ func (s *service) unsound(text string) {
 
 var (
 	tag    = regexp.MustCompile(`<(/?[a-zA-Z!][^>]*)>`)
-	quoted = regexp.MustCompile(`(title|value|href|data-h)="[^"]*"`)
+	quoted = regexp.MustCompile(`(title|value|href|data-h|data-newest)="[^"]*"`)
 )
 
 // tagsOf returns those of a page, without what their quoted names are.

@@ -43,7 +43,7 @@ func TestTextShowsEveryState(t *testing.T) {
 	s := newEnv(t)
 	varied(t)
 	text := regexp.MustCompile(` +`).ReplaceAllString(s.get("?key="+t.Name()), " ")
-	text = regexp.MustCompile(` \d+s `).ReplaceAllString(text, " AGE ")
+	text = regexp.MustCompile(` \d+s\b`).ReplaceAllString(text, " AGE")
 	text = regexp.MustCompile(` \d\.\d\d `).ReplaceAllString(text, " SCORE ")
 	_, text, _ = strings.Cut(text, "\n\n")
 	require.Equal(t, strings.ReplaceAll(`"TEST": 15 in flight, 0 waiting, spread 1.3; endpoints: 4 ready, 1 draining, 1 not ready, 1 departed
@@ -57,8 +57,8 @@ not-ready not_ready 0 0 - - - - - 0 0 - 0 AGE -
 pod-new ready 0 0 2 - 25 % 0 - 0 0 SCORE 0 AGE - 
 ready ready 6 0 4 - - 0 AGE 6 6 SCORE 0 AGE - 
 WHY departs: left the list AGE ago, with 4 in flight still
-WHY draining: draining for 0s: its weight is 0, so RPCs live on and new ones go elsewhere
-WHY not-ready: not ready for 0s
+WHY draining: draining for AGE: its weight is 0, so RPCs live on and new ones go elsewhere
+WHY not-ready: not ready for AGE
 
 channel picks waiting had to wait retried elsewhere penalties double releases 
 dns:///api 16 0 0 0 1 0 

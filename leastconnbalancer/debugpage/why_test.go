@@ -147,7 +147,7 @@ func TestWhyOfSeveralChannels(t *testing.T) {
 	}
 	text := s.get("?key=" + t.Name())
 	require.Regexp(t, `\na +ready `, text)
-	require.Contains(t, text, "WHY a: dns:///other2: no connection for 0s: no route (0s ago)\nWHY a: and 2 more channels\n")
+	require.Regexp(t, `WHY a: dns:///other2: no connection for \d+s: no route \(\d+s ago\)\nWHY a: and 2 more channels\n`, text)
 	require.Equal(t, 4, strings.Count(text, "WHY"))
 }
 
@@ -164,7 +164,7 @@ func TestChannelsBelowXDS(t *testing.T) {
 	}
 	text := s.get("?key=" + t.Name())
 	require.Regexp(t, `(?s)\nxds:///api cluster blue east +0 .*\nxds:///api cluster blue west +0 .*\nxds:///api cluster green +0 `, text)
-	require.Contains(t, text, "\nWHY a: xds:///api cluster blue east: not ready for 0s\nWHY a: xds:///api cluster blue west: not ready for 0s\n")
+	require.Regexp(t, `\nWHY a: xds:///api cluster blue east: not ready for \d+s\nWHY a: xds:///api cluster blue west: not ready for \d+s\n`, text)
 	require.Contains(t, text, "\nWARNING xds:///api cluster blue east: no effect\n")
 	require.Contains(t, s.get("?format=html&key="+t.Name()), `<th scope="row">xds:///api cluster blue west`)
 	d := s.json("&key=" + t.Name()).Services[0]

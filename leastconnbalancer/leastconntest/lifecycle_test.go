@@ -95,6 +95,7 @@ func TestNodeGoAwayNeverRefuses(t *testing.T) {
 				failed <- err
 				return
 			}
+			_ = conn.(*net.TCPConn).SetLinger(0) // which leaves its port to others
 			conn.Close()
 		}
 	}()

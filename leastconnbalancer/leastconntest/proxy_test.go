@@ -184,12 +184,14 @@ func TestProxyIsSlow(t *testing.T) {
 			s.SetDelay(0)
 			s.gets(to, "late")
 
+			begun := time.Now()
 			s.SetRate(1)
 			s.send(from, "slow")
 			s.gets(to, "s")
-			s.getsNothing(to)
+			s.gets(to, "l")
+			require.GreaterOrEqual(t, time.Since(begun), time.Second)
 			s.SetRate(1000)
-			s.gets(to, "low")
+			s.gets(to, "ow")
 		})
 	}
 }

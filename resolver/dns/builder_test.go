@@ -62,12 +62,12 @@ func TestSourceIsStrictFirst(t *testing.T) {
 	}
 }
 
-// A lenient resolver gives up a silent packet long before the system's 5 s.
+// A lenient resolver gives up a silent packet long before the system's two times 5 s.
 func TestLenientGivesUpSoon(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer silent.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
 	defer cancel()
 	_, err = newNetResolver(silent.LocalAddr().String(), false, time.Millisecond).LookupNetIP(ctx, "ip4", "api.test.")
 	require.Error(t, err)
@@ -88,7 +88,7 @@ func TestCloseWithoutAnAnswer(t *testing.T) {
 		// The system waits 10 s for an answer by default.
 		began := time.Now()
 		r.Close()
-		require.Less(t, time.Since(began), 8*time.Second, dial)
+		require.Less(t, time.Since(began), 9*time.Second, dial)
 		require.Eventually(t, func() bool { return !strings.Contains(stacks(), "net.(*Resolver)") }, time.Minute, time.Millisecond, dial)
 		require.Empty(t, c.takeEvents(), dial)
 		require.NoError(t, silent.Close())

@@ -30,7 +30,7 @@ type env struct {
 
 // newEnv has no file yet. It is to be in a directory of these names.
 func newEnv(t *testing.T, dirs ...string) *env {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return &env{T: t, ctx: ctx, path: filepath.Join(t.TempDir(), filepath.Join(dirs...), "nodes.yaml")}
 }

@@ -86,6 +86,7 @@ func TestManyRewrites(t *testing.T) {
 	b := newFollowerEnv(t)
 	b.put(fileA)
 	b.waitForList(nodeA)
+	begun, errs := time.Now(), len(b.errors())
 	var hands sync.WaitGroup
 	for hand := range 4 {
 		hands.Go(func() {
@@ -107,8 +108,10 @@ func TestManyRewrites(t *testing.T) {
 	b.waitForList(nodeB)
 	b.waitForReread()
 	require.Equal(t, []string{nodeB}, b.addresses())
-	require.Less(t, b.updates(), 50)
-	require.LessOrEqual(t, len(b.errors()), 1, "%q", b.errors())
+	require.LessOrEqual(t, b.updates(), 3+int(time.Since(begun)/defaultIntervals.quiet))
+	for _, err := range b.errors()[errs:] { // of a file that is being written in place
+		require.True(t, strings.HasSuffix(err, emptyFile), err)
+	}
 }
 
 // Close ends all that Build has started, whatever it is at.

