@@ -74,14 +74,14 @@ func takenByNear(ctx context.Context, near *leastconntest.Node) {
 }
 
 // nearRests is how many looks, a millisecond apart, near's sessions must stay as they are.
-const nearRests = 300
+const nearRests = 50
 
 // longStartup is least_conn's configuration with a wait that a busy machine keeps, too. stuckAtStart is longer.
 func longStartup(p scenario.Policy) string {
 	if p.Name != leastconnbalancer.Name {
 		return p.Config
 	}
-	return `{"startupWait":"5s"}`
+	return `{"startupWait":"10s"}`
 }
 
-const stuckAtStart = 12 * time.Second
+const stuckAtStart = 20 * time.Second
