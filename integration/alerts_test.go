@@ -39,14 +39,20 @@ func TestAlertsAreRight(t *testing.T) {
 	}
 }
 
-// hurried is the alerts' file with minutes for hours and seconds for minutes, and little patience.
+// scrapePeriod is so long that a busy machine answers in it, too.
+const scrapePeriod = 2 * time.Second
+
+// hurried is the alerts' file with two scrapes for a minute, and little patience.
 func hurried(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(alertsFile)
 	require.NoError(t, err)
 	text = regexp.MustCompile(`for: \d+m`).ReplaceAll(text, []byte("for: 1s"))
-	text = regexp.MustCompile(`\[(\d+)m\]`).ReplaceAll(text, []byte("[${1}s]"))
-	text = regexp.MustCompile(`\[(\d+)h\]`).ReplaceAll(text, []byte("[${1}m]"))
+	text = regexp.MustCompile(`\[\d+[mh]\]`).ReplaceAllFunc(text, func(window []byte) []byte {
+		d, err := time.ParseDuration(string(window[1 : len(window)-1]))
+		require.NoError(t, err)
+		return fmt.Appendf(nil, "[%.0fs]", 2*scrapePeriod.Seconds()*d.Minutes())
+	})
 	path := filepath.Join(t.TempDir(), "alerts.yaml")
 	require.NoError(t, os.WriteFile(path, text, 0o600))
 	return path
@@ -74,21 +80,23 @@ func (s *services) openTo(target, config string, ns ...*leastconntest.Node) *env
 }
 
 // steadily does something again and again until the test ends.
-func (s *services) steadily(do func()) {
+func (s *services) steadily(pause time.Duration, do func()) {
 	s.acting.Go(func() {
 		for s.ctx.Err() == nil {
 			do()
 			select {
-			case <-time.After(20 * time.Millisecond):
+			case <-time.After(pause):
 			case <-s.ctx.Done():
 			}
 		}
 	})
 }
 
+// Each opens services, and returns what happens to them once all are open; nil for nothing.
+
 // healthy is a service with an endpoint that is full, one that starts slowly and one that drains,
 // while one has many RPCs.
-func (s *services) healthy() {
+func (s *services) healthy() (begin func()) {
 	e, ns := s.open("healthy", `{"slowStart":{"window":"600s"}}`, "full", "busy", "draining")
 	full := resolver.SetMaxInFlight(ns[0].Endpoint(), 2)
 	require.NoError(s, e.channel.Update(full, ns[1].Endpoint(), ns[2].Endpoint()))
@@ -97,59 +105,72 @@ func (s *services) healthy() {
 	require.NoError(s, e.channel.Update(full, ns[1].Endpoint(), resolver.SetWeight(ns[2].Endpoint(), 0), slow.Endpoint()))
 	e.waitReady(slow)
 	e.hold(11, map[string]int{"busy": 10, "slow": 1})
+	return nil
 }
 
-func (s *services) uneven() {
+func (s *services) uneven() (begin func()) {
 	e, ns := s.open("uneven", `{}`, "a")
 	e.hold(10, map[string]int{"a": 10})
 	e.list(ns[0], startNodes(s.T, "b")[0])
+	return nil
 }
 
-// ofOthers are what reports tell: others load one server, and one says nothing.
-func (s *services) ofOthers() {
+// ofOthers are what reports tell: others load one server, and one says nothing. A server is silent after three intervals,
+// which is longer than a busy machine keeps one from reporting.
+func (s *services) ofOthers() (begin func()) {
 	a, b := startReportingNode(s.T, "a"), startReportingNode(s.T, "b")
 	dialReady(s.T, a).hold(10, map[string]int{"a": 10})
-	s.openTo("uneven-fleet", `{"reports":{"interval":"100ms"}}`, a, b)
-	s.open("silent", `{"reports":{"interval":"100ms"}}`, "a")
+	fleet := s.openTo("uneven-fleet", `{"reports":{"interval":"1s"}}`, a, b)
+	wait(s.T, "both report", func() bool { return fleet.endpoint(a).Report().Told && fleet.endpoint(b).Report().Told })
+	s.open("silent", `{"reports":{"interval":"1s"}}`, "a")
+	return nil
 }
 
-func (s *services) noneReady() {
+func (s *services) noneReady() (begin func()) {
 	_, ns := s.open("none-ready", `{}`, "a")
-	ns[0].Stop()
+	return ns[0].Stop
 }
 
-// waiting has ever more RPCs that wait.
-func (s *services) waiting() {
+// waiting has many RPCs that wait, and ever more.
+func (s *services) waiting() (begin func()) {
 	e, _ := s.open("queue", `{"maxInFlight":1,"maxQueued":100000}`, "a")
 	e.hold(1, map[string]int{"a": 1})
-	s.steadily(func() {
-		s.acting.Go(func() { _, _ = e.channel.Open(s.ctx) })
-	})
+	another := func() { s.acting.Go(func() { _, _ = e.channel.Open(s.ctx) }) }
+	return func() {
+		for range 100 {
+			another()
+		}
+		s.steadily(200*time.Millisecond, another)
+	}
 }
 
-func (s *services) failing() {
+func (s *services) failing() (begin func()) {
 	e, ns := s.open("failing", `{"failurePenalty":"0.1s"}`, "a", "b")
-	ns[0].SetFail(codes.Unavailable)
-	s.steadily(func() { _, _ = e.unary() })
+	return func() {
+		ns[0].SetFail(codes.Unavailable)
+		s.steadily(20*time.Millisecond, func() { _, _ = e.unary() })
+	}
 }
 
 // deaf has streams of sessions that stay where they are when they should move.
-func (s *services) deaf() {
+func (s *services) deaf() (begin func()) {
 	e, ns := s.open("deaf", `{"rebalance":{"drainWithin":"0s"}}`, "a", "b")
 	for range 4 {
 		ctx, _ := new(leastconnbalancer.Session).Next(e.ctx)
 		_, err := e.channel.Open(ctx)
 		require.NoError(s, err)
 	}
-	require.NoError(s, e.channel.Update(resolver.SetWeight(ns[0].Endpoint(), 0), ns[1].Endpoint()))
+	return func() {
+		require.NoError(s, e.channel.Update(resolver.SetWeight(ns[0].Endpoint(), 0), ns[1].Endpoint()))
+	}
 }
 
 // doubly has a policy above that reports ends twice.
-func (s *services) doubly() {
+func (s *services) doubly() (begin func()) {
 	n := startNodes(s.T, "a")[0]
 	e := s.dial(leastconntest.ChannelConfig{Target: "double", ServiceConfig: `{"loadBalancingConfig":[{"` + doublePolicy + `":{}}]}`}, n)
 	e.waitReady(n)
-	s.steadily(func() { _, _ = e.unary() })
+	return func() { s.steadily(20*time.Millisecond, func() { _, _ = e.unary() }) }
 }
 
 // Each alert fires where what it is for is so, as Prometheus scrapes it of a process, and no
@@ -159,8 +180,16 @@ func TestAlertsFire(t *testing.T) {
 	s := &services{telemetry: newTelemetry(t, endpointLabel), ctx: ctx}
 	t.Cleanup(s.acting.Wait)
 	t.Cleanup(cancel)
-	p := startPrometheusWith(t, hurried(t), strings.TrimPrefix(s.page.URL, "http://"))
-	for _, begin := range []func(){s.healthy, s.doubly, s.deaf, s.uneven, s.ofOthers, s.noneReady, s.waiting, s.failing} {
+	var begins []func()
+	for _, open := range []func() func(){s.healthy, s.doubly, s.deaf, s.uneven, s.ofOthers, s.noneReady, s.waiting, s.failing} {
+		if begin := open(); begin != nil {
+			begins = append(begins, begin)
+		}
+	}
+	// Only now, as none is ready while it connects.
+	p := startPrometheusWith(t, hurried(t), scrapePeriod, strings.TrimPrefix(s.page.URL, "http://"))
+	p.until("the first scrape", func(now *assert.CollectT) { assert.NotEmpty(now, p.query(now, exported+"endpoints")) })
+	for _, begin := range begins {
 		begin()
 	}
 	want := map[string]bool{

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -31,6 +30,7 @@ func startBrowser(t *testing.T) context.Context {
 	path, err := exec.LookPath("chromium")
 	require.NoError(t, err, "install Debian's package chromium")
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(),
+		chromedp.WSURLReadTimeout(patience), // a busy machine starts it slowly
 		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-background-networking", true),
@@ -63,7 +63,7 @@ func open(t *testing.T, browser context.Context, handler http.Handler, query str
 	t.Helper()
 	p := &tab{T: t, server: httptest.NewServer(handler)}
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithListener(p.listen))
-	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, 3*patience)
 	p.ctx = ctx
 	t.Cleanup(func() {
 		stop()
@@ -130,7 +130,7 @@ func look[T any](p *tab, expression string) T {
 // becomes waits until an expression on the page is true.
 func (p *tab) becomes(expression string) {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	require.NoError(p, leastconntest.WaitFor(ctx, expression, func() bool { return look[bool](p, "Boolean("+expression+")") }))
 }

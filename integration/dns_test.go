@@ -54,7 +54,7 @@ func TestDNSFailsFromTheStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns, port := startNodesOn(t, leastconntest.Options{}, "127.0.0.1")
-			s := startDNS(t, "127.0.0.1")
+			s := startDNS(t, "127.0.0.53") // where no client of another test is given its port while it is down
 			s.set("A", "api.test.", "127.0.0.1")
 			s.set("SRV", "_grpc._tcp.api.test.", "0 0 "+port+" api.test.")
 			test.breaks(s)

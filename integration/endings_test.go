@@ -54,10 +54,11 @@ var endings = []ending{
 	{name: "cancel", end: func(h *heldRPCs) { h.cancel() },
 		peer: one(codes.Canceled), unary: one(codes.Canceled), stream: one(codes.Canceled)},
 	// The node keeps the deadline, too, and may be first: it resets the stream,
-	// which the proxy reports as it does any other reset.
+	// which the proxy reports as it does any other reset, and as that of a unary RPC
+	// where the machine was too busy for an answer to begin.
 	{name: "deadline", deadline: 500 * time.Millisecond, peer: one(codes.DeadlineExceeded),
 		unary:  []codes.Code{codes.DeadlineExceeded, codes.Unavailable},
-		stream: []codes.Code{codes.DeadlineExceeded, codes.Internal}},
+		stream: []codes.Code{codes.DeadlineExceeded, codes.Internal, codes.Unavailable}},
 	{name: "channel closed", end: func(h *heldRPCs) { h.channel.Close() }, unheard: true,
 		peer: one(codes.Canceled), unary: one(codes.Canceled), stream: one(codes.Canceled)},
 	{name: "drain", end: (*heldRPCs).drain, peer: one(codes.OK), unary: one(codes.OK), stream: one(codes.OK)},
@@ -107,7 +108,7 @@ type heldRPCs struct {
 
 func (h *heldRPCs) run(e ending, want [][]codes.Code) {
 	h.system.holdUnary()
-	h.ctx, h.cancel = context.WithTimeout(h.ctx, cmp.Or(e.deadline, 5*time.Minute))
+	h.ctx, h.cancel = context.WithTimeout(h.ctx, cmp.Or(e.deadline, 2*patience))
 	defer h.cancel()
 	if e.header != "" {
 		h.ctx = metadata.AppendToOutgoingContext(h.ctx, e.header, "true")

@@ -14,17 +14,21 @@ import (
 	"github.com/leastconn/grpc-leastconn/leastconnbalancer/leastconntest"
 )
 
-// wait waits for a condition, so long that only a fault lets it fail.
+// patience is how long to wait for what is to be: so long that only a fault lets
+// it fail, on a machine that has no core to spare, either.
+const patience = 4 * time.Minute
+
+// wait waits for a condition.
 func wait(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	require.NoError(t, leastconntest.WaitFor(ctx, what, condition))
 }
 
 // unary makes an RPC, which waits for no connection, and returns who answers.
 func (e *env) unary() (by string, err error) {
-	ctx, cancel := context.WithTimeout(e.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(e.Context(), patience)
 	defer cancel()
 	r, err := grpc_testing.NewTestServiceClient(e.conn).UnaryCall(ctx, &grpc_testing.SimpleRequest{})
 	return r.GetUsername(), err

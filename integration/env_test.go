@@ -59,7 +59,7 @@ type env struct {
 
 func newEnv(t *testing.T, servers []server) *env {
 	e := &env{T: t, servers: servers, conns: newConnections()}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // of streams that nobody ends
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience) // of streams that nobody ends
 	t.Cleanup(cancel)
 	e.ctx = metadata.AppendToOutgoingContext(ctx, "hold", "true")
 	return e

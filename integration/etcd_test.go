@@ -7,7 +7,6 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -39,7 +38,7 @@ func newEtcdSource(t *testing.T) *etcdSource {
 	s.start()
 	var err error
 	s.client, err = clientv3.New(clientv3.Config{
-		Endpoints: []string{"http://" + s.clients}, DialTimeout: time.Minute, Logger: zap.NewNop(),
+		Endpoints: []string{"http://" + s.clients}, DialTimeout: patience, Logger: zap.NewNop(),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { s.client.Close() })

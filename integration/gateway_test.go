@@ -148,12 +148,28 @@ func TestProxyClosesIdleConnections(t *testing.T) {
 			e.counts(0)
 			before, _ := e.conns.of(p)
 			wait(t, "another connection", func() bool { begun, _ := e.conns.of(p); return begun > before })
-			streams := e.hold(3, map[string]int{k.name: 3})
+			streams := []*leastconntest.Stream{e.openAgain()}
+			streams = append(streams, e.hold(2, map[string]int{k.name: 2})...)
 			e.counts(3)
 			e.endAll(streams)
 		}
 		e.counts(0)
 	})
+}
+
+// openAgain opens a stream, again if it meets the end of an idle connection: its count is given back, too.
+func (e *env) openAgain() (s *leastconntest.Stream) {
+	e.Helper()
+	wait(e.T, "a stream", func() bool {
+		var err error
+		if s, err = leastconntest.Open(e.ctx, e.conn); err == nil {
+			return true
+		}
+		require.Equal(e, codes.Unavailable, status.Code(err), "%v", err)
+		e.inFlight(0)
+		return false
+	})
+	return s
 }
 
 const retrying = `{"loadBalancingConfig":[{"least_conn":{"failurePenalty":"0s"}}],"methodConfig":[{"name":[{}],"retryPolicy":

@@ -50,7 +50,7 @@ func startProcess(t *testing.T, c *exec.Cmd, last syscall.Signal) *process {
 		c.Process.Signal(last)
 		select {
 		case <-p.exited:
-		case <-time.After(time.Minute):
+		case <-time.After(patience):
 			t.Errorf("%s does not end; it is killed, and may leave others behind", c.Path)
 			c.Process.Kill()
 			<-p.exited

@@ -28,20 +28,21 @@ type prometheusServer struct {
 // as the test runs.
 func startPrometheus(t *testing.T, addrs ...string) *prometheusServer {
 	t.Helper()
-	return startPrometheusWith(t, "", addrs...)
+	return startPrometheusWith(t, "", time.Second, addrs...)
 }
 
-// startPrometheusWith starts one that has a file of rules, too.
-func startPrometheusWith(t *testing.T, rules string, addrs ...string) *prometheusServer {
+// startPrometheusWith starts one that has a file of rules, too, and does all once in a period, which has to be long enough
+// for a scrape.
+func startPrometheusWith(t *testing.T, rules string, period time.Duration, addrs ...string) *prometheusServer {
 	t.Helper()
 	program := lookup(t, "prometheus", "apt-get install prometheus, or put the program into PATH")
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `
-global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250ms}
-rule_files: [%q]
-scrape_configs: [{job_name: test, static_configs: [{targets: ["%s"]}]}]
-`, rules, strings.Join(addrs, `", "`)), 0o600))
+global: {scrape_interval: %v, scrape_timeout: %[1]v, evaluation_interval: %[1]v}
+rule_files: [%[2]q]
+scrape_configs: [{job_name: test, static_configs: [{targets: ["%[3]s"]}]}]
+`, period, rules, strings.Join(addrs, `", "`)), 0o600))
 	addr := reserveAddr(t)
 	p := &prometheusServer{t, "http://" + addr}
 	c := exec.Command(program, "--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"),
@@ -59,10 +60,7 @@ scrape_configs: [{job_name: test, static_configs: [{targets: ["%s"]}]}]
 
 // Questions to Prometheus are asked again until the answer is right, but not all
 // the time: it has to scrape, too.
-const (
-	patience   = time.Minute
-	pollPeriod = 100 * time.Millisecond
-)
+const pollPeriod = 100 * time.Millisecond
 
 // ask returns what the API answers.
 func (p *prometheusServer) ask(t require.TestingT, path string, query url.Values, data any) {

@@ -109,7 +109,7 @@ func (p *proxy) tryCommand(what string) (string, error) {
 		return "", err
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(time.Minute))
+	conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(conn, what+"\n"); err != nil {
 		return "", err
 	}

@@ -176,7 +176,7 @@ func (p *proxy) visit() (pid int, conn net.Conn, err error) {
 			conn.Close()
 		}
 	}()
-	conn.SetDeadline(time.Now().Add(time.Minute))
+	conn.SetDeadline(time.Now().Add(patience))
 	if _, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: admin\r\n\r\n"); err != nil {
 		return 0, nil, err
 	}

@@ -119,7 +119,10 @@ func startStandard(t *testing.T) standardServer {
 // standardCases runs all cases that the client has against the servers.
 func standardCases(t *testing.T, client string, addrs ...string) {
 	t.Helper()
-	out, err := exec.Command(client, "--server_host", strings.Join(addrs, ",")).CombinedOutput()
+	out, err := exec.Command(client, "--server_host", strings.Join(addrs, ","),
+		// Cases are not here to measure the machine.
+		"--soak_per_iteration_max_acceptable_latency_ms", "60000", "--soak_overall_timeout_seconds", "60", "--case_timeout_seconds", "60",
+	).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	t.Logf("%s", out)
 }

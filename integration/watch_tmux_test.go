@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -63,7 +65,9 @@ func (t terminal) modes() string {
 // see waits for a screen that is as it should be, and returns it.
 func (t terminal) see(what string, condition func(screen string) bool) (screen string) {
 	t.Helper()
-	err := leastconntest.WaitFor(t.Context(), what, func() bool {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := leastconntest.WaitFor(ctx, what, func() bool {
 		screen = t.screen()
 		return condition(screen)
 	})
@@ -71,8 +75,8 @@ func (t terminal) see(what string, condition func(screen string) bool) (screen s
 	return screen
 }
 
-// watched is a row of the table: server, in flight, picks.
-var watched = regexp.MustCompile(`(?m)^([abc]) +127\.0\.0\.1:\d+ +ready +1 +(\d+) +(\d+) +▸?\d+ +[█▏▎▍▌▋▊▉]+ *$`)
+// watched is a row of the table: server, in flight, picks; a full one has no score.
+var watched = regexp.MustCompile(`(?m)^([abc]) +127\.0\.0\.1:\d+ +ready +1 +(\d+) +(\d+) +(?:▸?\d+|-) +[█▏▎▍▌▋▊▉]+ *$`)
 
 func inFlightOn(screen string) map[string]int {
 	by := map[string]int{}
@@ -83,21 +87,20 @@ func inFlightOn(screen string) map[string]int {
 }
 
 // In a real terminal the table changes in place while the third server becomes
-// level, and its last state stays when the program has ended.
+// level, and its last state stays when the program has ended. Servers that are
+// full keep what is seen from passing.
 func TestWatchInATerminal(t *testing.T) {
-	term := startTerminal(t, buildProgram(t, "../interop/scenarios"), "-watch", "-every", "100ms")
-	term.see("two servers, level", func(screen string) bool {
-		by := inFlightOn(screen)
-		return len(by) == 2 && by["a"] >= 2 && by["b"] >= 2
-	})
-	term.see("the third begins", func(screen string) bool {
-		by := inFlightOn(screen)
-		return by["c"] > 0 && by["c"] < by["a"] && by["c"] < by["b"]
-	})
-	screen := term.see("the third is level", func(screen string) bool {
-		by := inFlightOn(screen)
-		return by["c"] >= 6 && by["c"] >= by["a"]-1 && by["c"] >= by["b"]-1
-	})
+	nodes, file := startNodes(t, "a", "b", "c"), newNodeFile(t)
+	file.list(4, nodes[:2]...)
+	term := startTerminal(t, buildProgram(t, "../interop/scenarios"), "-watch", "-every", "50ms", "-target", file.target())
+	holds := func(want map[string]int) func(string) bool {
+		return func(screen string) bool { return maps.Equal(inFlightOn(screen), want) }
+	}
+	term.see("two servers, level", holds(map[string]int{"a": 4, "b": 4}))
+	file.list(2, nodes...)
+	term.see("the third begins", holds(map[string]int{"a": 4, "b": 4, "c": 2}))
+	file.list(4, nodes...)
+	screen := term.see("the third is level", holds(map[string]int{"a": 4, "b": 4, "c": 4}))
 	require.Equal(t, 0, strings.LastIndex(screen, "least_conn in this process"), "one frame, at the top: %s", screen)
 	require.Equal(t, "alternate 1, cursor 0, wrap 0\n", term.modes())
 

@@ -118,7 +118,7 @@ func waitReady(ctx context.Context, ch *leastconntest.Channel, servers []server,
 
 // complaint is why an RPC fails now, if it does.
 func complaint(ch *leastconntest.Channel) string {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if _, err := ch.Client().EmptyCall(ctx, &grpc_testing.Empty{}); err != nil {
 		return fmt.Sprintf("; RPCs fail: %v", err)

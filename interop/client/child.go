@@ -51,7 +51,7 @@ func (o *options) inChild(ctx context.Context, c testCase) (sent map[string]int,
 	cmd := exec.CommandContext(ctx, exe)
 	cmd.Env = append(os.Environ(), childMark+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &errs
-	cmd.WaitDelay = time.Second // for its output
+	cmd.WaitDelay = extraTime // for its output
 	switch err := cmd.Run(); {
 	case ctx.Err() == context.DeadlineExceeded:
 		return nil, fmt.Errorf("killed after %v; it said: %s", limit, failure(errs.String()))

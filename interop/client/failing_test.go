@@ -68,7 +68,7 @@ func TestUnreachableServersFail(t *testing.T) {
 	flags = append(flags, "--test_case", "unimplemented_service")
 	require.Equal(t, exitPassed, client(t.Context(), flags...).status)
 
-	flags = append(flags, "--case_timeout_seconds", "1")
+	flags = append(flags, "--case_timeout_seconds", "5") // a is ready by then
 	nodes[1].Stop()
 	_, b, err := net.SplitHostPort(nodes[1].Addr())
 	require.NoError(t, err)
@@ -82,8 +82,8 @@ func TestSlowCaseFails(t *testing.T) {
 	t.Parallel()
 	nodes, flags := startNodes(t, "slow")
 	nodes[0].HoldUnary(true)
-	client(t.Context(), append(flags, "--test_case", "large_unary", "--case_timeout_seconds", "3")...).
-		requireFailed(t, "large_unary", "not over after 3s")
+	client(t.Context(), append(flags, "--test_case", "large_unary", "--case_timeout_seconds", "8")...).
+		requireFailed(t, "large_unary", "not over after 8s")
 }
 
 // A signal ends the case that is running, and the client.
@@ -173,7 +173,7 @@ func TestBrokenCasesFail(t *testing.T) {
 			t.Parallel()
 			limit := "60"
 			if name == "leaves_one_open" {
-				limit = "3" // until the counts are given up
+				limit = "8" // until the counts are given up
 			}
 			client(t.Context(), "--test_case", name, "--case_timeout_seconds", limit).requireFailed(t, name, texts...)
 		})

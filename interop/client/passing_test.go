@@ -120,9 +120,9 @@ func TestServersElsewhere(t *testing.T) {
 			o := client(t.Context(), slices.Concat(one, []string{"--ca_file", ca}, more)...)
 			require.Equal(t, exitPassed, o.status, "%s%s", o.out, o.errs)
 		}
-		client(t.Context(), append(one, "--use_test_ca", "--case_timeout_seconds", "1")...).
+		client(t.Context(), append(one, "--use_test_ca", "--case_timeout_seconds", "5")...).
 			requireFailed(t, "empty_unary", "not ready: localhost:"+ports[0], "unknown authority")
-		client(t.Context(), append(one, "--ca_file", ca, "--server_host_override", "other.example", "--case_timeout_seconds", "1")...).
+		client(t.Context(), append(one, "--ca_file", ca, "--server_host_override", "other.example", "--case_timeout_seconds", "5")...).
 			requireFailed(t, "empty_unary", "not ready: localhost:"+ports[0], "other.example")
 	})
 }

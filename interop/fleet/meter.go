@@ -48,16 +48,25 @@ func (m *meter) watch(ctx context.Context, d time.Duration) error {
 	return m.each(ctx, d, func([]float64, float64) {})
 }
 
+// firstStream is how long a server that has come may wait for its first stream, beyond the time that it is watched: on a
+// machine that is busy, or in a play that is short, clients may not have heard of it yet.
+const firstStream = 20 * time.Second
+
 // follow does so and watches a server that has just come.
 func (m *meter) follow(ctx context.Context, f *filling, server int, d time.Duration) error {
 	f.began = time.Now()
-	return m.each(ctx, d, func(loads []float64, mean float64) {
+	look := func(loads []float64, mean float64) {
 		over := loads[server] / mean
 		f.Peak = max(f.Peak, over)
 		if over >= 0.9 && !f.Filled {
 			f.Filled, f.After = true, time.Since(f.began).Seconds()
 		}
-	})
+	}
+	err := m.each(ctx, d, look)
+	for end := time.Now().Add(firstStream); err == nil && f.Peak == 0 && time.Now().Before(end); {
+		err = m.each(ctx, sampleEach, look)
+	}
+	return err
 }
 
 func (m *meter) each(ctx context.Context, d time.Duration, look func(loads []float64, mean float64)) error {

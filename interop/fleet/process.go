@@ -33,7 +33,7 @@ func startProcess(ctx context.Context, first order, failed func(failure)) (*proc
 	p := &process{cmd: exec.CommandContext(ctx, exe), read: make(chan error, 1)}
 	p.cmd.Env = append(os.Environ(), clientMark+"=1", "GORACE=atexit_sleep_ms=10") // the default is a second
 	p.cmd.Stderr = &p.errs
-	p.cmd.WaitDelay = time.Second // for its output
+	p.cmd.WaitDelay = 30 * time.Second // for its output
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}

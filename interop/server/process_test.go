@@ -25,7 +25,7 @@ import (
 )
 
 // patience is how long a process may live before it is killed.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // process is the program in a process of its own.
 type process struct {

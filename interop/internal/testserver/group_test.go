@@ -3,6 +3,7 @@ package testserver_test
 import (
 	"crypto/x509"
 	"net"
+	"runtime"
 	"strconv"
 	"testing"
 
@@ -35,12 +36,21 @@ func TestCertificate(t *testing.T) {
 	require.Error(t, verify(other.CA, "localhost"), "another authority")
 }
 
+// quiet is an address of loopback that no client connects from, so that the system gives none of its ports to others
+// between two listeners. Other systems than Linux have only one.
+func quiet() string {
+	if runtime.GOOS == "linux" {
+		return "127.0.0.77"
+	}
+	return "127.0.0.1"
+}
+
 // neighbours listens on two ports in a row.
 func neighbours(t *testing.T) (first, second net.Listener) {
 	for range 100 {
-		second, err := net.Listen("tcp", "127.0.0.1:0")
+		second, err := net.Listen("tcp", net.JoinHostPort(quiet(), "0"))
 		require.NoError(t, err)
-		first, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port(second)-1)))
+		first, err := net.Listen("tcp", net.JoinHostPort(quiet(), strconv.Itoa(port(second)-1)))
 		if err == nil {
 			t.Cleanup(func() { first.Close(); second.Close() })
 			return first, second
@@ -56,7 +66,7 @@ func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 // Servers have ports in a row. When one cannot listen, none does.
 func TestPorts(t *testing.T) {
 	first, second := neighbours(t)
-	both := testserver.Options{Host: "127.0.0.1", Port: port(first), Count: 2}
+	both := testserver.Options{Host: quiet(), Port: port(first), Count: 2}
 	one := both
 	one.Count = 1
 	first.Close()

@@ -51,8 +51,9 @@ func (c counts) differs(exact counts) []string {
 // stuck is how long no session must open until the rest is taken to hang: those that do not hang take milliseconds.
 const stuck = 2 * time.Second
 
-// openAll opens n sessions at once and waits until each is open or hangs. None is left.
-func openAll(ctx context.Context, c *leastconntest.Channel, n int) (counts, error) {
+// openAll opens n sessions at once and waits until each is open or hangs, which is when none has opened for so long. None
+// is left.
+func openAll(ctx context.Context, c *leastconntest.Channel, n int, patience time.Duration) (counts, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var opening sync.WaitGroup
 	defer opening.Wait()
@@ -73,16 +74,25 @@ func openAll(ctx context.Context, c *leastconntest.Channel, n int) (counts, erro
 		})
 	}
 	got := counts{byServer: map[string]int{}}
-	for left := n; left > 0; left-- {
+	// Looks are counted, not time: while the machine does not run this process, there are none.
+	look := time.NewTicker(lookEach)
+	defer look.Stop()
+	for left, looks := n, 0; left > 0; {
 		select {
 		case s := <-opened:
 			got.byServer[s.Node()]++
+			left, looks = left-1, 0
 		case err := <-failed:
 			return got, err
-		case <-time.After(stuck):
-			got.hanging = left
-			return got, nil
+		case <-look.C:
+			if looks++; looks > int(patience/lookEach) {
+				got.hanging = left
+				return got, nil
+			}
 		}
 	}
 	return got, nil
 }
+
+// lookEach is how often to look whether a session has opened.
+const lookEach = 20 * time.Millisecond

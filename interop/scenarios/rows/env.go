@@ -2,7 +2,10 @@ package rows
 
 import (
 	"context"
+	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/resolver"
 
 	"github.com/leastconn/grpc-leastconn/interop/internal/scenario"
@@ -17,6 +20,12 @@ type env struct {
 
 // rowPlay plays a row. The channel has no list at first.
 type rowPlay func(ctx context.Context, e *env) (got Figures, deviations []string, err error)
+
+// backSoon has a channel find servers that are back at once, and not, by chance, one much later than another.
+var backSoon = grpc.WithConnectParams(grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1, MaxDelay: 20 * time.Millisecond},
+	MinConnectTimeout: leastconntest.DefaultTimeout,
+})
 
 // onNodes starts nodes and a channel for a play, and adds to the deviations what the channel's ledger still counts once all
 // RPCs have ended. Config returns the policy's configuration; nil is the one that it has.
@@ -35,7 +44,7 @@ func onNodes(play rowPlay, config func(scenario.Policy) string, opts ...leastcon
 			p.Config = config(p)
 		}
 		var err error
-		e.Channel, err = p.Dial(leastconntest.ChannelConfig{})
+		e.Channel, err = p.Dial(leastconntest.ChannelConfig{DialOptions: []grpc.DialOption{backSoon}})
 		if err != nil {
 			return Cell{Err: err}
 		}

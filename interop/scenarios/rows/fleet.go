@@ -23,11 +23,11 @@ func (n newcomers) MarshalJSON() ([]byte, error) {
 }
 
 // fleetClients is how many clients the fleet has. Each draws with a chance of a quarter, so the new server has a quarter of
-// them, give or take 4 standard deviations of 4.33.
+// them, give or take 22: more than five standard deviations, and beyond it once in a million plays.
 const (
 	fleetClients = 100
-	fleetLeast   = fleetClients/4 - 17
-	fleetMost    = fleetClients/4 + 17
+	fleetLeast   = fleetClients/4 - 22
+	fleetMost    = fleetClients/4 + 22
 )
 
 // fleetRests is longer than it takes, as a rule, until the next of the fleet's sessions moves.

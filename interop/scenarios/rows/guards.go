@@ -20,7 +20,7 @@ func fullRow() Row {
 			if err := e.list(ctx, leastconntest.Endpoints(e.nodes...), e.nodes...); err != nil {
 				return nil, nil, err
 			}
-			got, err := openAll(ctx, e.Channel, 12)
+			got, err := openAll(ctx, e.Channel, 12, stuck)
 			return got, got.differs(exact), err
 		}, nil, leastconntest.Options{Name: "a", ServerOptions: []grpc.ServerOption{grpc.MaxConcurrentStreams(2)}}, leastconntest.Options{Name: "b"}),
 	}

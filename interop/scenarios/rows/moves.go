@@ -51,7 +51,7 @@ func moveRows() []Row {
 		moveRow("moves: leaves", "c of a, b and c with 20 each leaves the list", []int{30, 30, 0}, 20, func(m *mover) error {
 			return m.openThen(60, m.plain("abc"), m.plain("ab"))
 		}),
-		moveRow("moves: failover", "20 are on c, of priority 1; a and b, of priority 0, are back", []int{10, 10, 0}, 20, homeAfterFailover),
+		moveRow("moves: failover", "20 are on c, of priority 1; a and b, of priority 0, are back", []int{10, 10, 0}, 20, homeAfterFailover, movingLate),
 		ageRow(), gracefulRow(), fleetRow(),
 	}
 }
@@ -64,8 +64,17 @@ func moving(p scenario.Policy) string {
 	return `{"rebalance":{"perSecond":50,"minAge":"0s","drainWithin":"1s"}}`
 }
 
+// movingLate is moving with the default of drainWithin: of two servers that are back, one that is ready much earlier than the
+// other would be given more than its half.
+func movingLate(p scenario.Policy) string {
+	if p.Name != leastconnbalancer.Name {
+		return p.Config
+	}
+	return `{"rebalance":{"perSecond":50,"minAge":"0s"}}`
+}
+
 // moveRow measures by where the sessions are once they have moved. The servers are a, b and so on.
-func moveRow(name, change string, after []int, told int, do func(*mover) error) Row {
+func moveRow(name, change string, after []int, told int, do func(*mover) error, config ...func(scenario.Policy) string) Row {
 	exact := moves{counts{byServer: map[string]int{}}, told}
 	for i, n := range after {
 		exact.byServer[slot(i)] = n
@@ -84,7 +93,7 @@ func moveRow(name, change string, after []int, told int, do func(*mover) error) 
 				deviations = append(deviations, fmt.Sprintf("servers hold %s and %d were told to move, exact gives %s and %d", got, got.told, exact, told))
 			}
 			return got, deviations, err
-		}),
+		}, config...),
 	}
 }
 
@@ -101,8 +110,8 @@ type mover struct {
 // unmoved is how long sessions are watched with policies that move none.
 const unmoved = time.Second
 
-// onMover plays a row with so many servers.
-func onMover(servers int, play func(*mover) (Figures, []string, error)) func(context.Context, scenario.Policy) Cell {
+// onMover plays a row with so many servers. A config takes the place of moving.
+func onMover(servers int, play func(*mover) (Figures, []string, error), config ...func(scenario.Policy) string) func(context.Context, scenario.Policy) Cell {
 	var opts []leastconntest.Options
 	for i := range servers {
 		opts = append(opts, leastconntest.Options{Name: slot(i)})
@@ -119,7 +128,7 @@ func onMover(servers int, play func(*mover) (Figures, []string, error)) func(con
 				err = m.sessions.broken()
 			}
 			return got, deviations, err
-		}, moving, opts...)(ctx, p)
+		}, append(config, moving)[0], opts...)(ctx, p)
 	}
 }
 

@@ -51,8 +51,9 @@ type Cell struct {
 // Right tells whether the policy gave what exact gives.
 func (c Cell) Right() bool { return c.Err == nil && len(c.Deviations) == 0 }
 
-// Timeout bounds one policy's play of one row. A second is enough, as a rule, and 20 where sessions move.
-const Timeout = time.Minute
+// Timeout bounds one policy's play of one row. A second is enough, as a rule, and 20 where sessions move; a busy machine
+// may take several times as long.
+const Timeout = 3 * time.Minute
 
 // All is all rows.
 func All() []Row {
