@@ -10,7 +10,7 @@ import (
 // another. The zero value is ready for use. It reaches a ledger only while a move is
 // under way.
 type Session struct {
-	move atomic.Pointer[move] // that is under way. The ledger's mutex is held to change it
+	move atomic.Pointer[move] // that is under way. Any ledger sets it where there is none, and its own one ends it
 }
 
 // Mark is what the contexts of one of a session's RPCs have. It is bound to the lease of
