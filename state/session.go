@@ -67,7 +67,7 @@ func (k *Mark) bind(s *leaseEntry, r *EndpointSet, took bool) {
 		k.element = k.group.insert(k, s.start)
 		k.group.units += s.units()
 	}
-	if mv := k.session.move.Load(); mv != nil && mv.set.ledger == r.ledger && mv.asked != k {
+	if mv := k.session.move.Load(); mv != nil && mv.set.ledger == r.ledger && mv.asked != k && !mv.arrived {
 		s.endpoint.movedHere++
 		mv.from.movedAway++
 		mv.arrive()
