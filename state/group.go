@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// group is the RPCs of sessions on one connection, or those that wait for none.
+// group is the RPCs of sessions on one connection.
 type group struct {
 	plan       *plan
 	set        *EndpointSet
