@@ -47,6 +47,9 @@ func (n *endpoint) check() error {
 	if n.load.inFlight == 0 && len(n.members) == 0 {
 		fail("it is in the ledger without members and leases")
 	}
+	if len(n.members) == 0 && !slices.ContainsFunc(n.left, func(d departure) bool { return !d.over(n) }) {
+		fail("its leases are nobody's: no endpoint set has left it since the oldest began")
+	}
 	if n.id != "" && n.ledger.byID[n.id] != n {
 		fail("it is not found by its id %q", n.id)
 	}
@@ -75,6 +78,15 @@ func (n *endpoint) check() error {
 	}
 	if n.summary.known && !slices.Equal(n.parts, n.newParts()) {
 		fail("its parts are %+v, not %+v", n.newParts(), n.parts)
+	}
+	return errors.Join(append(errs, n.checkMembers())...)
+}
+
+// checkMembers asserts that n and its members know each other.
+func (n *endpoint) checkMembers() error {
+	var errs []error
+	fail := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("endpoint %q: "+format, append([]any{n.addrs}, args...)...))
 	}
 	placed, granted := 0, int64(0)
 	for i, m := range n.members {

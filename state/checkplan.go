@@ -94,9 +94,9 @@ func (p *plan) check(asked map[*endpoint]int32, leaving map[*endpoint]int64, arr
 	if bound > p.bound { // groups of those alone that were asked may be forgotten
 		fail("groups have more leases than the plan")
 	}
-	for _, n := range p.level.all {
-		if n.member.eligibleIn == nil || n.left < 0 || n.left > 1 || n.due < 0 {
-			fail("a newcomer has left, or has more than its part")
+	for i, n := range p.level.all {
+		if n.member.newcomerAt != i || n.member.eligibleIn == nil || n.left < 0 || n.left > 1 || n.due < 0 {
+			fail("a newcomer has left, or is another, or has more than its part")
 		}
 	}
 	if p.fleet != nil && !p.set.ledger.clock.inTick {

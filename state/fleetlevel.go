@@ -159,7 +159,7 @@ func (p *plan) runFleet(f *fleet, steps *steps) {
 		for n := dueOf(g.drawn, p.passed, now, g.drawnBy); n > 0 && p.level.credit >= 1 && p.mayAsk(); n-- {
 			g.drawn--
 			k := g.oldest(now - p.set.rebalance.MinAge)
-			if to := p.lower(g, f, k.units(), steps); k != nil && k.element != nil && to != nil {
+			if to := p.lower(g, f, k.units(), steps); to != nil && g.askable(k) {
 				p.ask(k, to, MoveLevel)
 				p.level.credit--
 				steps.did(unitChange)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// group is the RPCs of sessions on one connection, or those that wait for none.
+// group is the RPCs of sessions on one connection.
 type group struct {
 	plan       *plan
 	set        *EndpointSet
@@ -94,7 +94,7 @@ func (p *plan) clear(g *group, passed time.Duration, steps *steps) {
 	for n := dueOf(g.marks.Len(), passed, now, g.until); n > 0; n-- {
 		k := g.oldest(now)
 		to := p.destination(g.endpoint, k.units(), steps)
-		if k == nil || to == nil || k.element == nil || !p.available(to) {
+		if to == nil || !g.askable(k) || !p.available(to) {
 			return // or no more: there was a pause
 		}
 		p.ask(k, to, g.reason)
@@ -145,6 +145,17 @@ func (g *group) fitting(by time.Duration, units float64) *Mark {
 		}
 	}
 	return best
+}
+
+// askable reports whether k, which oldest has returned, may still be asked, after a pause: its RPC may
+// have ended meanwhile, and its next attempt be elsewhere, even in another ledger, whose
+// mutex then guards what k has. k may be nil.
+func (g *group) askable(k *Mark) bool {
+	if k == nil {
+		return false
+	}
+	s := k.entry.Load()
+	return s != nil && s.counters.mu == g.set.ledger.mu && k.group == g && k.element != nil && k.session.move.Load() == nil
 }
 
 // oldest returns the oldest of the group that may be asked and has begun by some time,

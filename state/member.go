@@ -41,6 +41,7 @@ type Member struct {
 	fallbackIn *choiceOrder
 	slowStart  memberSlowStart
 	connecting *memberConnecting // nil once it is neither waited for nor reserved
+	newcomerAt int               // its index among its plan's newcomers, where that one is its
 
 	picks     uint64 // on connections that it had before, not taken yet
 	penalties uint64 // likewise

@@ -30,17 +30,20 @@ type move struct {
 	left    bool    // the one that was asked is over
 }
 
-// ask asks the RPC of k to move to a member, where a place is kept for the session.
+// ask asks the RPC of k to move to a member, where a place is kept for the session: unless another
+// ledger has just asked another RPC of that.
 func (p *plan) ask(k *Mark, to *Member, reason MoveReason) {
 	r, l := p.set, p.set.ledger
 	s := k.entry.Load()
 	mv := &move{set: r, session: k.session, asked: k, from: k.group.endpoint, reason: reason, due: l.clock.now + moveWithin, member: to, cost: s.cost()}
+	if !k.session.move.CompareAndSwap(nil, mv) {
+		return
+	}
 	mv.place = l.newLease(to.endpoint, r, to.connection, mv.cost)
 	to.endpoint.arriving++
 	mv.element = p.moves.PushBack(mv)
 	mv.from.asked++
 	mv.setUnits(s.units())
-	k.session.move.Store(mv)
 	k.dontAsk()
 	k.asked, k.move = true, mv
 	*r.counters.MovesAsked.of(reason)++

@@ -147,3 +147,25 @@ func TestMisusedSessions(t *testing.T) {
 		require.NoError(t, e.ledger.Check())
 	})
 }
+
+// A stream that goes elsewhere is counted once, however many attempts its next RPC takes while the
+// one that was asked lives on.
+func TestMovesAreCountedOnce(t *testing.T) {
+	inTime(t, func(e *env) {
+		e.add("a")
+		e.endpointSet.SetRebalance(state.Rebalance{PerSecond: 1})
+		s := &state.Session{}
+		opens(e, s, nil)
+		e.add("b")
+		e.set("a", 0)
+		pass(time.Second)
+		ctx, _ := s.Next(e.Context())
+		for range 3 {
+			lease, value, _ := e.endpointSet.AcquireOrQueue(ctx, nil, e.readySet)
+			require.Equal(t, "b", value)
+			require.True(t, lease.Release())
+		}
+		require.EqualValues(t, 1, e.endpoint("a").MovedAway)
+		require.EqualValues(t, 1, e.endpoint("b").MovedHere)
+	})
+}

@@ -3,7 +3,6 @@ package state
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -31,6 +30,7 @@ type newcomer struct {
 // joined notes that RPCs may be given to m from now on.
 func (p *plan) joined(m *Member) {
 	lv, now := &p.level, p.set.ledger.clock.read()
+	m.newcomerAt = len(lv.all)
 	lv.all = append(lv.all, newcomer{member: m, since: now, left: 1})
 	if lv.drawAt == never {
 		lv.drawAfter(now)
@@ -50,26 +50,44 @@ func (lv *levelling) drawAgain(after time.Duration) {
 
 // unsettled reports whether m has joined so lately that it may flap.
 func (lv *levelling) unsettled(m *Member, now time.Duration) bool {
-	return slices.ContainsFunc(lv.all, func(n newcomer) bool { return n.member == m && now-n.since < lv.settle })
+	n := lv.of(m)
+	return n != nil && now-n.since < lv.settle
+}
+
+// of returns what is known of m as a newcomer, nil if it is none.
+func (lv *levelling) of(m *Member) *newcomer {
+	if i := m.newcomerAt; i < len(lv.all) && lv.all[i].member == m {
+		return &lv.all[i]
+	}
+	return nil
+}
+
+// remove forgets the newcomer at an index. Where all of many endpoints go, no other is looked at.
+func (lv *levelling) remove(i int) {
+	last := len(lv.all) - 1
+	lv.all[i] = lv.all[last]
+	lv.all[i].member.newcomerAt = i
+	lv.all[last] = newcomer{}
+	lv.all = lv.all[:last]
 }
 
 // lost notes that no RPCs are given to m any more. One that has only just joined flaps.
 func (p *plan) lost(m *Member) {
 	lv, now := &p.level, p.set.ledger.clock.read()
-	lv.all = slices.DeleteFunc(lv.all, func(n newcomer) bool {
-		if n.member != m {
-			return false
-		}
+	if n := lv.of(m); n != nil {
 		if now-n.since < flapWithin {
 			lv.settle, lv.flapped = min(2*lv.settle, maxSettle), now
 		}
-		return true
-	})
+		lv.remove(m.newcomerAt)
+	}
 }
 
 // drawNewcomers draws for those whose time has come, and asks for those that have won.
 // Loads are level, as far as whole RPCs go.
 func (p *plan) drawNewcomers(fair float64) {
+	if p.over() {
+		return
+	}
 	lv, now := &p.level, p.set.ledger.clock.now
 	if lv.drawAt != never && now >= lv.drawAt {
 		p.draw(fair)
@@ -92,7 +110,11 @@ func (p *plan) drawNewcomers(fair float64) {
 			p.ask(k, m, MoveLevel)
 		}
 	}
-	lv.all = slices.DeleteFunc(lv.all, func(n newcomer) bool { return n.left == 0 && n.due == 0 && now-n.since >= flapWithin })
+	for i := len(lv.all) - 1; i >= 0; i-- {
+		if n := lv.all[i]; n.left == 0 && n.due == 0 && now-n.since >= flapWithin {
+			lv.remove(i)
+		}
+	}
 }
 
 // above returns by how many units a member's planned load is above its fair one, or, where
@@ -117,10 +139,10 @@ func (p *plan) draw(fair float64) {
 	sum := rand.Float64()
 	for i := range lv.all {
 		n := &lv.all[i]
-		if n.left == 0 {
+		m := n.member
+		if m.newcomerAt = i; n.left == 0 {
 			continue
 		}
-		m := n.member
 		if now-n.since < lv.settle || m.ramping() {
 			if lv.drawAt == never {
 				lv.drawAfter(max(n.since, now-lv.settle))
@@ -171,7 +193,7 @@ func (p *plan) drawSource(fair float64) *Mark {
 	sum := 0.0
 	for _, g := range p.sources {
 		m := g.member()
-		if m == nil || m.eligibleIn == nil || slices.ContainsFunc(lv.all, func(n newcomer) bool { return n.member == m }) {
+		if m == nil || m.eligibleIn == nil || lv.of(m) != nil {
 			continue
 		}
 		above := p.above(m, fair)

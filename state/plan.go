@@ -49,11 +49,14 @@ func (r *EndpointSet) planNow() *plan {
 
 // endIfUnused ends the plan once no session has an RPC or a move.
 func (p *plan) endIfUnused() {
-	if r := p.set; p.bound == 0 && p.moves.Len() == 0 && r.plan == p {
+	if r := p.set; p.bound == 0 && p.moves.Len() == 0 && !p.over() {
 		r.plan = nil
 		delete(r.ledger.planning, r)
 	}
 }
+
+// over reports whether the plan has ended, as it may in a pause: it does not hear of members any more.
+func (p *plan) over() bool { return p.set.plan != p }
 
 // sessions returns how many RPCs of sessions there are, moving how many moves. p may be
 // nil.
@@ -203,7 +206,7 @@ func (m *Member) share(more int64) float64 {
 // to ask, though members that are still to be removed look as they did.
 func (p *plan) available(m *Member) bool {
 	n := m.endpoint
-	return p.set.plan == p && n != nil && m.eligibleIn != nil && m.eligibleIn == p.set.inUse() && !m.full &&
+	return !p.over() && n != nil && m.eligibleIn != nil && m.eligibleIn == p.set.inUse() && !m.full &&
 		!m.connection.ended && n.load.penalty == 0 && n.shun.until <= p.set.ledger.clock.now
 }
 

@@ -10,7 +10,7 @@ import (
 // another. The zero value is ready for use. It reaches a ledger only while a move is
 // under way.
 type Session struct {
-	move atomic.Pointer[move] // that is under way. The ledger's mutex is held to change it
+	move atomic.Pointer[move] // that is under way. Any ledger sets it where there is none, and its own one ends it
 }
 
 // Mark is what the contexts of one of a session's RPCs have. It is bound to the lease of
@@ -67,7 +67,7 @@ func (k *Mark) bind(s *leaseEntry, r *EndpointSet, took bool) {
 		k.element = k.group.insert(k, s.start)
 		k.group.units += s.units()
 	}
-	if mv := k.session.move.Load(); mv != nil && mv.set.ledger == r.ledger && mv.asked != k {
+	if mv := k.session.move.Load(); mv != nil && mv.set.ledger == r.ledger && mv.asked != k && !mv.arrived {
 		s.endpoint.movedHere++
 		mv.from.movedAway++
 		mv.arrive()

@@ -163,18 +163,19 @@ func (l *Ledger) collectTotals(t *LedgerTotals) {
 	known := func(is labels) { t.labels[is] += 0 } // endpoint sets may come meanwhile
 	var last labels
 	for n := range l.endpoints {
+		units := unitLook // no pause before all is known of n: its members and leases may go in one
 		if !n.summary.known {
 			n.summary, n.parts = n.newSummary(), n.newParts()
-			steps.did(unitLook * len(n.members) * max(1, len(n.parts)))
+			units += unitLook * len(n.members) * max(1, len(n.parts))
 		}
 		e := endpointTotal{address: n.address(), inFlight: n.load.inFlight, units: n.load.units, penalty: n.load.penalty, oldest: n.oldest(now), summary: n.summary, parts: n.parts}
 		if t.interval > 0 {
 			e.report = n.reportLocked()
-			steps.did(unitLook * len(n.members))
+			units += unitLook * len(n.members)
 		}
 		if len(n.left) > 0 {
 			n.addDeparted(&e)
-			steps.did(unitLook * len(n.left) * (1 + len(n.members)))
+			units += unitLook * len(n.left) * (1 + len(n.members))
 		}
 		for _, part := range e.parts {
 			known(part.labels)
@@ -184,7 +185,7 @@ func (l *Ledger) collectTotals(t *LedgerTotals) {
 			known(last)
 		}
 		t.endpoints = append(t.endpoints, e)
-		steps.did(unitLook)
+		steps.did(units)
 	}
 }
 
