@@ -48,7 +48,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	done.Wait()
 	require.NoError(t, l.Check())
-	require.Eventually(t, func() bool { s := l.Snapshot(); return s.InFlight == 0 && s.Waiting == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { s := l.Snapshot(); return s.InFlight == 0 && s.Waiting == 0 }, time.Minute, time.Millisecond)
 	for _, w := range ws {
 		require.Zero(t, w.twice)
 		require.Zero(t, w.lost)

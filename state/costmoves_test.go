@@ -56,46 +56,54 @@ func TestStreamsMoveByTheirUnits(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inTime(t, func(e *env) {
-				r := rand.New(rand.NewPCG(seed, 1))
-				e.add("a", "b", "c")
-				s := e.streams()
-				defer s.end()
-				s.overlap = r.IntN(2) == 0
-				s.before = time.Duration(r.Int64N(int64(2 * time.Second)))
-				on, last := naiveUnits{"d": nil}, map[string]int{}
-				s.cost = func() int64 { return []int64{1, 1, 1, 100, 5000}[r.IntN(5)] + r.Int64N(100) }
-				for range 100 {
-					before := e.units()
-					s.begin(1)
-					last = e.units()
-					for addr, units := range last {
-						if by := units - before[addr]; by > 0 {
-							on[addr] = append(on[addr], int64(by))
-						}
-					}
-				}
-				all := 0
-				for _, units := range last {
-					all += units
-				}
-				e.add("d")
-				pass(time.Minute)
-				require.InDelta(t, on.moves(), s.told(), 2, "one may be drawn, and equals be as likely")
-				units := slices.Sorted(maps.Values(e.units()))
-				require.LessOrEqual(t, units[3]-units[0], 5099)
-				require.Equal(t, all, units[0]+units[1]+units[2]+units[3])
-				s.quiet()
-
-				e.set("a", 0)
-				pass(time.Minute)
-				require.Zero(t, e.units()["a"])
-				units = slices.Sorted(maps.Values(e.units()))
-				require.LessOrEqual(t, units[3]-units[1], 5099)
-				require.Equal(t, all, units[1]+units[2]+units[3])
+			requireMost(t, func(try uint64) (figures []figure) {
+				inTime(t, func(e *env) { figures = movesByUnits(e, rand.New(rand.NewPCG(seed, try))) })
+				return figures
 			})
 		})
 	}
+}
+
+// movesByUnits has streams of random costs move to an endpoint that joins, and leave one.
+// It returns by how many the moves differ from those of the naive planner: one may be
+// drawn, and of equals either may move.
+func movesByUnits(e *env, r *rand.Rand) []figure {
+	e.add("a", "b", "c")
+	s := e.streams()
+	defer s.end()
+	s.overlap = r.IntN(2) == 0
+	s.before = time.Duration(r.Int64N(int64(2 * time.Second)))
+	on, last := naiveUnits{"d": nil}, map[string]int{}
+	s.cost = func() int64 { return []int64{1, 1, 1, 100, 5000}[r.IntN(5)] + r.Int64N(100) }
+	for range 100 {
+		before := e.units()
+		s.begin(1)
+		last = e.units()
+		for addr, units := range last {
+			if by := units - before[addr]; by > 0 {
+				on[addr] = append(on[addr], int64(by))
+			}
+		}
+	}
+	all := 0
+	for _, units := range last {
+		all += units
+	}
+	e.add("d")
+	pass(time.Minute)
+	off := math.Abs(float64(on.moves() - s.told()))
+	units := slices.Sorted(maps.Values(e.units()))
+	require.LessOrEqual(e, units[3]-units[0], 5099)
+	require.Equal(e, all, units[0]+units[1]+units[2]+units[3])
+	s.quiet()
+
+	e.set("a", 0)
+	pass(time.Minute)
+	require.Zero(e, e.units()["a"])
+	units = slices.Sorted(maps.Values(e.units()))
+	require.LessOrEqual(e, units[3]-units[1], 5099)
+	require.Equal(e, all, units[1]+units[2]+units[3])
+	return []figure{{"moves off those of the naive planner", off, 2}}
 }
 
 // Small streams stay where a large one is why loads are uneven.

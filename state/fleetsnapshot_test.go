@@ -128,7 +128,7 @@ func TestReportsOfOneAddress(t *testing.T) {
 // they have as many others as the server has RPCs of nobody here.
 func TestOthersOfSeveralKeysAreToldOnce(t *testing.T) {
 	inTime(t, func(*env) {
-		one, two := state.Open("K"), state.Open("L")
+		one, two := openNew("K"), openNew("L")
 		e, f := labelled(t, one, "", "", "a", 3, "b", 1), labelled(t, two, "", "", "a", 4, "c", 2)
 		server := map[string]int64{"a": 17, "b": 6, "c": 2}
 		report := func(e *env) {

@@ -64,16 +64,19 @@ func TestFleetBecomesLevel(t *testing.T) {
 		"seven, two join":    {50, 7, []string{"d", "e"}, 1, 70},
 	} {
 		t.Run(name, func(t *testing.T) {
-			on, told := joinedFleet(t, tc.processes, tc.each, []string{"a", "b", "c"}, tc.joining, tc.weight)
 			n := float64(tc.processes * tc.each)
-			for _, a := range tc.joining {
-				require.InDelta(t, tc.want, on[a], 4*math.Sqrt(tc.want*(1-tc.want/n)), "%s of %v", a, on)
-			}
 			rest := (n - tc.want*float64(len(tc.joining))) / 3
-			for _, a := range []string{"a", "b", "c"} {
-				require.InDelta(t, rest, on[a], 4*math.Sqrt(rest), "%s of %v", a, on)
-			}
-			require.Equal(t, int(n)-on["a"]-on["b"]-on["c"], told, "each stream moves once")
+			requireMost(t, func(uint64) (figures []figure) {
+				on, told := joinedFleet(t, tc.processes, tc.each, []string{"a", "b", "c"}, tc.joining, tc.weight)
+				for _, a := range tc.joining {
+					figures = append(figures, figure{"off on " + a, math.Abs(tc.want - float64(on[a])), 4 * math.Sqrt(tc.want*(1-tc.want/n))})
+				}
+				for _, a := range []string{"a", "b", "c"} {
+					figures = append(figures, figure{"off on " + a, math.Abs(rest - float64(on[a])), 4 * math.Sqrt(rest)})
+				}
+				require.Equal(t, int(n)-on["a"]-on["b"]-on["c"], told, "each stream moves once")
+				return figures
+			})
 		})
 	}
 }

@@ -46,7 +46,7 @@ func TestSilentServersAreChosen(t *testing.T) {
 			require.Equal(t, i >= 6, e.report(a).Told)
 		}
 		got := map[string]int{}
-		const rounds = 400
+		const rounds = 800
 		for range rounds {
 			for _, a := range all[6:] {
 				pass(time.Second / 14)

@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +24,12 @@ func labelled(t *testing.T, l *state.Ledger, locality, cluster string, loads ...
 	return e
 }
 
-// series renders a target's series: labels, RPCs in flight, their sum over addresses, imbalance, and
-// endpoints by state.
+// openNew opens the ledger of a key that no other test has, nor has had a run before, whose
+// time was another: the name with a number.
+func openNew(name string) *state.Ledger { return state.Open(fmt.Sprint(name, rand.Uint64())) }
+
+// series renders a target's series: keys without their numbers, labels, RPCs in flight, their
+// sum over addresses, imbalance, and endpoints by state.
 func series(target string, ledgers ...*state.Ledger) (got []string) {
 	var of []*state.LedgerTotals
 	for _, l := range ledgers {
@@ -40,7 +45,7 @@ func series(target string, ledgers ...*state.Ledger) (got []string) {
 		if sum != s.InFlight {
 			got = append(got, fmt.Sprintf("by address %d", sum))
 		}
-		text := fmt.Sprintf("%s/%s/%s %d on %s", s.Key, s.Locality, s.Cluster, s.InFlight, strings.Join(addrs, ""))
+		text := fmt.Sprintf("%s/%s/%s %d on %s", strings.TrimRight(s.Key, "0123456789"), s.Locality, s.Cluster, s.InFlight, strings.Join(addrs, ""))
 		for _, is := range state.EndpointStates {
 			if n := s.Endpoints[is]; n > 0 {
 				text += fmt.Sprintf(" %s %d", is, n)
@@ -142,7 +147,7 @@ func TestSeries(t *testing.T) {
 		}, []string{"K/west/ 2 on a ready 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, other := state.Open("K"), state.Open("L")
+			l, other := openNew("K"), openNew("L")
 			tc.do(t, l, other)
 			ledgers := []*state.Ledger{l}
 			if len(other.Snapshot().Endpoints) > 0 {

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"reflect"
 	"testing"
@@ -21,7 +19,7 @@ import (
 
 // eventful returns a snapshot in which something of everything has happened.
 func eventful(t *testing.T) state.Snapshot {
-	l := state.Open(fmt.Sprint(t.Name(), rand.Uint64())) // no other test has it, nor has a run before, whose time was another
+	l := openNew(t.Name())
 	moveAgain := moving(t, l)
 	r := l.NewEndpointSet("dns:///api.example.com")
 	t.Cleanup(r.Close)

