@@ -50,17 +50,22 @@ type room struct {
 	inFlight    int64 // RPCs that the ledger has there
 	others      int64 // other streams that it knows of: RPCs that another ledger has there, and what follows
 	least, most int64 // streams of health checks and reports that there may be
+	earlier     int64 // RPCs of the endpoint that count on connections before, of any channel
 	full        bool
 }
 
 // noteRoom reads the snapshots for it. Places that are kept for sessions take room, and are no streams yet.
 func (b reconciliation) noteRoom(s *env) {
 	members := map[listing]leastconnbalancer.MemberSnapshot{}
+	earlier := map[location]int64{}
 	for _, snapshot := range b.snapshots {
 		for _, n := range snapshot.Endpoints {
+			at := s.fleet.locationOf(snapshot, n)
+			earlier[at] = n.InFlight
 			for _, m := range n.Members {
+				earlier[at] -= m.Connection.InFlight
 				if m.Ready && m.MaxInFlight == 0 && n.Arriving == 0 {
-					members[listing{s.fleet.locationOf(snapshot, n), m.EndpointSet}] = m
+					members[listing{at, m.EndpointSet}] = m
 				}
 			}
 		}
@@ -70,7 +75,8 @@ func (b reconciliation) noteRoom(s *env) {
 			server := m.current()
 			l := listing{c.location(server.addr), c.target()}
 			if m, ok := members[l]; ok {
-				r := room{limit: c.spec.streamLimit(server), inFlight: m.Connection.InFlight, others: m.Connection.Others, full: m.Connection.Full}
+				r := room{limit: c.spec.streamLimit(server), inFlight: m.Connection.InFlight, others: m.Connection.Others,
+					earlier: earlier[l.location], full: m.Connection.Full}
 				if c.spec.health {
 					r.least, r.most = 1, 1
 				}
@@ -93,7 +99,8 @@ func (s channelSpec) streamLimit(to *server) int64 {
 
 // checkRoom says where room is kept for more or fewer streams than there may be, and where a server is taken for full and
 // has room, or has none and is not taken for full. Where there are several connections, some of them old, it is not known
-// from here which one is in use.
+// from here which one is in use. An RPC that was picked for a connection, and gets its stream when there is the next one,
+// counts on the one before: gRPC does not tell.
 func (b reconciliation) checkRoom() (errs []error) {
 	most, conns := map[listing]int64{}, map[listing]int{}
 	for c, n := range b.streams {
@@ -103,7 +110,7 @@ func (b reconciliation) checkRoom() (errs []error) {
 	for l, r := range b.room {
 		rpcs, others := most[l], r.most
 		if conns[l] == 1 {
-			if others = r.inFlight + r.others - rpcs; others < r.least || others > r.most {
+			if others = r.inFlight + r.others - rpcs; others < r.least-r.earlier || others > r.most {
 				errs = append(errs, fmt.Errorf("%v keeps room for %d health checks and reports on a connection of %s, want %d to %d",
 					l.location, others, l.endpointSet, r.least, r.most))
 			}

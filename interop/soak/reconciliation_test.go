@@ -70,6 +70,15 @@ func TestReconciliationFindsWhatDiffers(t *testing.T) {
 	}
 }
 
+// An RPC may have its stream on the connection after the one that it was picked for, and counts on that.
+func TestReconciliationKnowsOfConnectionsBefore(t *testing.T) {
+	moved := balanced()
+	moved.spoilRoom(b, func(r *room) { r.inFlight, r.earlier = 0, 1 })
+	require.NoError(t, moved.check())
+	moved.spoilRoom(b, func(r *room) { r.others = 0 })
+	require.ErrorContains(t, moved.check(), "keeps room for -1 health checks")
+}
+
 func TestReconciliationFindsWhatIsInFlight(t *testing.T) {
 	idle := reconciliation{counts: counts{sum: 0, a: 0}, served: map[string]int{"a": 0}}
 	require.NoError(t, idle.idle())
