@@ -49,6 +49,23 @@ func TestStreamsLeave(t *testing.T) {
 	}
 }
 
+// Less time than before counts from when it is set, more does not.
+func TestStreamsLeaveSooner(t *testing.T) {
+	within := func(s *streams, d time.Duration) {
+		s.endpointSet.SetRebalance(state.Rebalance{PerSecond: 1, MinAge: time.Hour, DrainWithin: d})
+	}
+	drained(t, 600, func(s *streams) { within(s, time.Hour); s.set("c", 0) }, func(s *streams) {
+		pass(10 * time.Second)
+		require.Less(t, s.told(), 10)
+		within(s, 10*time.Second)
+		pass(4500 * time.Millisecond)
+		require.InDelta(t, 100, s.told(), 25)
+		within(s, time.Hour)
+		pass(4600 * time.Millisecond)
+		s.want(200, on{"a": 300, "b": 300, "c": 0})
+	})
+}
+
 // Streams on a connection that the server closes may go back to the same endpoint: that
 // is level.
 func TestStreamsLeaveConnection(t *testing.T) {

@@ -80,14 +80,16 @@ func dueOf(n int, passed, now, until time.Duration) int {
 }
 
 // clear asks those of a group that cannot stay, each at a random moment until DrainWithin
-// is over. As long as there is nowhere to go, none is.
+// is over, from when that was so or is less than before. As long as there is nowhere to go,
+// none is.
 func (p *plan) clear(g *group, passed time.Duration, steps *steps) {
 	now := p.set.ledger.clock.now
+	until := now + p.set.rebalance.DrainWithin*9/10 // the last one has time to move
 	if g.until == 0 {
-		g.until = now + p.set.rebalance.DrainWithin*9/10 // the last one has time to move
-		passed = 0
+		g.until, passed = until, 0
 		p.announce(Plan{g.reason, g.marks.Len(), g.endpoint.address()})
 	}
+	g.until = min(g.until, until)
 	if g.awaitsConnection(now) {
 		return
 	}
