@@ -21,8 +21,14 @@ const ExitUsage = 2
 // Main runs a program with its arguments and ends the process with its status. On SIGINT or SIGTERM ctx ends; a second
 // signal ends the process at once.
 func Main(run func(ctx context.Context, args []string, out, errs io.Writer) (status int)) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals) // first: whoever sees that ctx has ended may send the second one
+		cancel()
+	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
