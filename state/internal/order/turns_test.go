@@ -2,7 +2,6 @@ package order
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -212,78 +211,6 @@ func TestTimeDoesNotLoseSteps(t *testing.T) {
 	require.Less(t, p.turns.now, 1.0)
 }
 
-// The first choice among classes is drawn by weight, also where they have joined one by
-// one and where values are many. The bounds are seven standard deviations.
-func TestFirstChoiceIsDrawnByWeight(t *testing.T) {
-	const trials = 3000
-	for _, weights := range [][]float64{{3, 1}, {1, 1, 1, 1, 2}, {5, 3, 1, 1}, {1, 9}} {
-		t.Run(fmt.Sprint(weights), func(t *testing.T) {
-			got, sum := make([]int, len(weights)), 0.0
-			for _, w := range weights {
-				sum += w
-			}
-			for range trials {
-				got[newPool(weights...).pick()]++
-			}
-			for i, w := range weights {
-				p := w / sum
-				require.InDelta(t, p*trials, got[i], 7*math.Sqrt(trials*p*(1-p)), "%v", got)
-			}
-		})
-	}
-}
-
-// unevenness returns how far loads are from their weighted shares, over how far the loads
-// are on average that as many independent draws by weight leave. (The squares are those of
-// Pearson's chi-squared test.)
-func unevenness(loads []int, weights []float64) float64 {
-	load, weight, sum := 0.0, 0.0, 0.0
-	for i, n := range loads {
-		load += float64(n)
-		weight += weights[i]
-	}
-	for i, n := range loads {
-		share := load * weights[i] / weight
-		sum += (float64(n) - share) * (float64(n) - share) / share
-	}
-	return math.Sqrt(sum / float64(len(loads)-1))
-}
-
-// Clients with few choices each, which know nothing of each other, load a hundred servers
-// as evenly as weighted random choice does. So many fleets are looked at that the limit is
-// more than six standard deviations away.
-func TestFleetIsAsEvenAsWeightedChance(t *testing.T) {
-	const clients, streams, fleets = 500, 3, 30
-	for _, name := range []string{"1 to 2, all different", "1 to 10", "two classes of a hundred"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			weights := everyday[name]
-			if weights == nil {
-				weights = ramp(100, func(i int) float64 { return float64(1 + i%2) })
-			}
-			var squares [streams]float64
-			for range fleets {
-				loads := make([]int, len(weights))
-				pools := make([]*pool, clients)
-				for s := range streams {
-					for i := range pools {
-						if s == 0 {
-							pools[i] = newPool(weights...)
-						}
-						loads[pools[i].pick()]++
-					}
-					squares[s] += math.Pow(unevenness(loads, weights), 2) / fleets
-				}
-			}
-			for s := range streams {
-				got := math.Sqrt(squares[s])
-				t.Logf("%d streams: %.3f of what chance leaves", s+1, got)
-				require.Less(t, got, 1.1, "%d streams", s+1)
-			}
-		})
-	}
-}
-
 // A forced choice has its class wait for longer, and nobody else for less.
 func TestForcedChoiceLeavesTimeAlone(t *testing.T) {
 	p := newPool(1, 1, 3)
@@ -296,87 +223,4 @@ func TestForcedChoiceLeavesTimeAlone(t *testing.T) {
 		require.Equal(t, now, p.turns.now)
 		require.GreaterOrEqual(t, c.turn, now+c.step)
 	}
-}
-
-// A tree finds what a search through all finds, whatever comes and goes.
-func TestTreeAgreesWithASearch(t *testing.T) {
-	for _, classes := range []int{1, 10, fanout + 1, 300, 3000} {
-		t.Run(fmt.Sprint(classes), func(t *testing.T) {
-			var tree classTree
-			tree.reset()
-			keys := map[int32]classKey{}
-			for step := range 20000 {
-				c := rand.Int32N(int32(classes))
-				spread := 10 + 1000*uint64(step/1000%3)
-				if _, ok := keys[c]; ok && rand.IntN(3) == 0 {
-					tree.remove(c)
-					delete(keys, c)
-				} else {
-					level := rand.Uint64N(spread)
-					keys[c] = classKey{level, level + rand.Uint64N(50), rand.Uint64N(1000)}
-					tree.set(c, keys[c])
-				}
-				if step%10 > 0 && len(keys) > 20 {
-					continue
-				}
-				limit := rand.Uint64N(spread + 10)
-				want, after := uint64(never), uint64(never)
-				for _, k := range keys {
-					after = min(after, k.after)
-					if k.level < limit {
-						want = min(want, k.turn)
-					}
-				}
-				require.Equal(t, after, tree.leastAfter())
-				if got := tree.next(limit); want == never {
-					require.EqualValues(t, none, got)
-				} else {
-					require.Equal(t, want, keys[got].turn)
-					require.Less(t, keys[got].level, limit)
-				}
-			}
-			require.NoError(t, tree.check(len(keys)))
-			for c := range keys {
-				tree.remove(c)
-			}
-			require.NoError(t, tree.check(0))
-		})
-	}
-}
-
-// A tree of ten thousand classes is three nodes high, and stays so.
-func TestTreeIsFlat(t *testing.T) {
-	p := newPool(ramp(10000, func(i int) float64 { return float64(i + 1) })...)
-	height := func() (n int) {
-		for at := p.tree.root; p.tree.nodes[at].inner; at = p.tree.nodes[at].child[0] {
-			n++
-		}
-		return n + 1
-	}
-	var open []int
-	for range 30000 {
-		open = append(open, p.pick())
-		if len(open) > 8000 {
-			i := rand.IntN(len(open))
-			p.set(open[i], p.loads[open[i]]-1)
-			open = slices.Delete(open, i, i+1)
-		}
-		require.LessOrEqual(t, height(), 4)
-	}
-	require.LessOrEqual(t, len(p.tree.nodes)-len(p.tree.spare), 10000/(fanout/4)*2)
-}
-
-// The sum of the weights does not drift, however unlike those are that come and go.
-func TestSumOfWeightsDoesNotDrift(t *testing.T) {
-	p := newPool(1e-6, 3e-6)
-	for range 1000 {
-		var hs []Handle
-		for range 4 {
-			hs = append(hs, p.Append(float64(1<<31)*(1+rand.Float64()), 0, 9))
-		}
-		for _, h := range hs {
-			p.Remove(h)
-		}
-	}
-	require.InEpsilon(t, 4e-6, p.turns.weight.Value(), 1e-12)
 }
