@@ -53,9 +53,9 @@ type figure struct {
 	is, most float64
 }
 
-// requireMost requires of a fleet that no figure is beyond its limit. Chance takes one
-// beyond in less than one of a thousand fleets: whether it was chance, two more fleets of
-// other seeds tell, both of which must keep all limits.
+// requireMost requires of a fleet that no figure is beyond its limit. Whether it was chance
+// that took one beyond, two more fleets of other seeds tell, both of which must keep all
+// limits.
 func requireMost(t *testing.T, fleet func(seed uint64) []figure) {
 	t.Helper()
 	for seed := uint64(1); seed <= 3; seed++ {
